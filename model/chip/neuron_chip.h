@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chip model: one Trainium-class chip as a plain C11 library. It knows no
+ * emulator: QEMU's device (model/qemu), libnrt's in-process back-end and the
+ * fuzzers drive it through this header, with register accesses and memory, as
+ * software drives the chip.
+ *
+ * Threads: every function may be called from any thread. The chip never calls
+ * back with one of its locks held that a call into the chip would take, except
+ * that dma_read, dma_write and irq may be called from within neuron_chip_write().
+ */
+#ifndef NEURON_CHIP_H
+#define NEURON_CHIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct neuron_chip;
+
+enum neuron_chip_log {
+	NEURON_CHIP_LOG_ERROR,	/* the model or its host failed */
+	NEURON_CHIP_LOG_GUEST,	/* software did something the chip does not allow */
+	NEURON_CHIP_LOG_DEBUG,
+};
+
+/**
+ * struct neuron_chip_host - what the chip needs from whoever hosts it
+ * @dma_read: copy @len bytes from host memory at bus address @addr to @buf. 0, or
+ *	non-zero when any byte is unreachable
+ * @dma_write: the other direction
+ * @irq: raise MSI-X vector @vector once (edge). May be NULL
+ * @log: one line without newline. May be NULL
+ *
+ * Callbacks may run on any thread, several at once.
+ */
+struct neuron_chip_host {
+	int (*dma_read)(void *opaque, uint64_t addr, void *buf, size_t len);
+	int (*dma_write)(void *opaque, uint64_t addr, const void *buf, size_t len);
+	void (*irq)(void *opaque, unsigned int vector);
+	void (*log)(void *opaque, enum neuron_chip_log level, const char *line);
+};
+
+/**
+ * struct neuron_chip_config - which chip to make
+ * @arch: "trn1", "inf2", "trn2" or "trn3"
+ * @revision: PCI revision; 0xff has no execution block and other reset registers
+ * @routing_id: 0 to 143, place in the instance
+ * @serial: serial number; 0: made from the routing id
+ * @hbm: memory for all HBM stacks, neuron_chip_hbm_size() bytes, in BAR4 order
+ *	(live bytes only, stack after stack without holes); NULL: the chip maps its
+ *	own, without reserving host memory
+ * @vectors: MSI-X vectors, 1 to 9; 0: 9
+ * @inline_exec: run a job on the thread that writes the doorbell when its cores are
+ *	free (in-process use); else on the process's pool of worker threads
+ * @reset_us: microseconds a firmware reset takes; 0: 1000
+ */
+struct neuron_chip_config {
+	const char *arch;
+	uint8_t revision;
+	unsigned int routing_id;
+	uint64_t serial;
+	void *hbm;
+	unsigned int vectors;
+	bool inline_exec;
+	unsigned int reset_us;
+};
+
+/**
+ * struct neuron_chip_info - facts of a generation, for the PCI shell
+ * @device_id: PCI device id
+ * @bar_size: bytes of BAR 0, 2 and 4 (index 0, 2, 4); 0: no such BAR
+ * @cores: physical NeuronCores
+ * @hbm_stacks: number of stacks
+ * @hbm_stack_size: live bytes of a stack
+ * @hbm_stack_stride: distance of stacks in BAR4
+ */
+struct neuron_chip_info {
+	uint16_t device_id;
+	uint64_t bar_size[6];
+	unsigned int cores;
+	unsigned int hbm_stacks;
+	uint64_t hbm_stack_size;
+	uint64_t hbm_stack_stride;
+};
+
+/**
+ * neuron_chip_info() - facts of a generation
+ * @arch: name as in struct neuron_chip_config
+ * @revision: PCI revision
+ * @info: filled
+ *
+ * Return: 0, or -EINVAL for an unknown name.
+ */
+int neuron_chip_info(const char *arch, uint8_t revision, struct neuron_chip_info *info);
+
+/**
+ * neuron_chip_new() - power a chip on
+ * @config: copied
+ * @host: copied
+ * @opaque: first argument of the callbacks
+ * @error: set to a static or thread-local text when it fails; may be NULL
+ *
+ * Return: the chip, or NULL.
+ */
+struct neuron_chip *neuron_chip_new(const struct neuron_chip_config *config,
+				    const struct neuron_chip_host *host,
+				    void *opaque, const char **error);
+
+/**
+ * neuron_chip_free() - power it off; ends jobs, joins what runs for it
+ * @chip: NULL is allowed
+ */
+void neuron_chip_free(struct neuron_chip *chip);
+
+/**
+ * neuron_chip_read() - register read
+ * @chip: chip
+ * @bar: 0 or 2
+ * @offset: any; unknown registers read 0
+ * @size: 1, 2, 4 or 8
+ */
+uint64_t neuron_chip_read(struct neuron_chip *chip, unsigned int bar,
+			  uint64_t offset, unsigned int size);
+
+/**
+ * neuron_chip_write() - register write
+ *
+ * UDMA of up to 64 KiB and, with inline_exec, whole jobs run before it returns.
+ */
+void neuron_chip_write(struct neuron_chip *chip, unsigned int bar,
+		       uint64_t offset, uint64_t value, unsigned int size);
+
+/**
+ * neuron_chip_hbm() - host pointer to an HBM stack, for mapping BAR4
+ * @chip: chip
+ * @stack: 0 to hbm_stacks - 1
+ *
+ * Return: hbm_stack_size bytes, valid until neuron_chip_free().
+ */
+void *neuron_chip_hbm(struct neuron_chip *chip, unsigned int stack);
+
+enum neuron_chip_reset {
+	NEURON_CHIP_RESET_BUS,	/* power-on values; HBM keeps its bytes */
+	NEURON_CHIP_RESET_FLR,	/* function level reset */
+};
+
+/**
+ * neuron_chip_reset() - reset from the PCI side
+ *
+ * Documentation/hardware/reset.rst has the table of what survives. Returns when no
+ * job and no DMA of the chip runs any more.
+ */
+void neuron_chip_reset(struct neuron_chip *chip, enum neuron_chip_reset kind);
+
+/**
+ * neuron_chip_bus_master() - PCI command register's bus master bit
+ * @chip: chip
+ * @enable: false: DMA to host memory fails and no interrupt is raised
+ */
+void neuron_chip_bus_master(struct neuron_chip *chip, bool enable);
+
+/**
+ * neuron_chip_idle() - wait until no job runs and no UDMA is pending
+ */
+void neuron_chip_idle(struct neuron_chip *chip);
+
+#endif /* NEURON_CHIP_H */
