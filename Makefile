@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+#
+# Only drives: userspace is built by Meson, the module by Kbuild, QEMU by its
+# own build system.  See README.md.
+#
+#	make			everything (installs what is missing first)
+#	make demo		a digit classifier trains in the guest
+#	make demo-bug		the same with one semaphore less: the race is found
+#	make shell		a shell in the guest
+#	make check		every test; check-quick: under three minutes
+#	make bench		ratios, measured side by side
+#
+# BUILD=DIR builds elsewhere; NEURON_CACHE=DIR moves the cache.
+
+BUILD		?= $(CURDIR)/build
+BUILD_ASAN	?= $(BUILD)-asan
+JOBS		?= $(shell nproc)
+DESTDIR		?=
+PREFIX		?= /usr/local
+VM		= tests/vm/vm --build $(BUILD)
+NICE		= nice
+
+MESON_ARGS	= --prefix=$(PREFIX) $(if $(filter true,$(CI)),-Dwerror=true)
+
+override BUILD		:= $(abspath $(BUILD))
+override BUILD_ASAN	:= $(abspath $(BUILD_ASAN))
+export NEURON_JOBS	:= $(JOBS)
+
+all: setup user module qemu
+
+setup:
+	@scripts/setup
+
+# ---- userspace -------------------------------------------------------------
+
+KSELFTEST = $$(scripts/get-kernel)/source/tools/testing/selftests
+
+$(BUILD)/build.ninja:
+	meson setup $(BUILD) --buildtype=release $(MESON_ARGS) -Dkselftest=$(KSELFTEST)
+
+# No leak check at exit is switched off here: a test that leaks fails.
+$(BUILD_ASAN)/build.ninja:
+	meson setup $(BUILD_ASAN) --buildtype=debugoptimized -Db_sanitize=address,undefined \
+		-Db_lundef=false $(MESON_ARGS) -Dkselftest=$(KSELFTEST)
+
+user: $(BUILD)/build.ninja
+	$(NICE) ninja -C $(BUILD) -j $(JOBS)
+
+asan: $(BUILD_ASAN)/build.ninja
+	$(NICE) ninja -C $(BUILD_ASAN) -j $(JOBS)
+
+# ---- the module, against the guest's kernel headers ------------------------
+
+module:
+	@$(NICE) scripts/build-module $(BUILD)/module
+
+qemu:
+	@scripts/build-qemu $(BUILD)/qemu-system-x86_64
+
+# ---- what people run --------------------------------------------------------
+
+demo: all
+	@scripts/demo $(BUILD)
+
+demo-bug: all
+	@scripts/demo $(BUILD) --bug
+
+shell: all
+	@$(VM)
+
+check: all asan
+	@tests/run --build $(BUILD) --build-asan $(BUILD_ASAN)
+
+check-quick: all asan
+	@tests/run --quick --build $(BUILD) --build-asan $(BUILD_ASAN)
+
+bench: all
+	@scripts/bench $(BUILD)
+
+fuzz: asan
+	@tests/run --kind fuzz --build $(BUILD) --build-asan $(BUILD_ASAN)
+
+# ---- housekeeping ------------------------------------------------------------
+
+install: user
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) $(BUILD_ASAN)
+
+.PHONY: all setup user asan module qemu demo demo-bug shell check check-quick bench fuzz install clean
