@@ -31,6 +31,9 @@ all: setup user module qemu
 setup:
 	@scripts/setup
 
+# Everything below may need something that set-up brings.
+user asan module qemu $(BUILD)/build.ninja $(BUILD_ASAN)/build.ninja: | setup
+
 # ---- userspace -------------------------------------------------------------
 
 KSELFTEST = $$(scripts/get-kernel)/source/tools/testing/selftests
