@@ -196,7 +196,10 @@ enum neuron_acc_cmd {
  * @acc: enum neuron_acc_cmd
  * @debug_id: index in the line table; 0: none
  * @wait: both hold before the instruction starts
- * @update: done when it completes (or has read its inputs)
+ * @update: done when it completes (or has read its inputs). Updates of one stream
+ *	are made in its order, never before its earlier instructions have completed:
+ *	an EVENT_SEMAPHORE signals for all of them. DMA transfers that the stream
+ *	started are not among those; each queue has its own order
  * @ap: access pattern 0 (dst), 1, 2
  * @imm: scalar operands
  * @aux: register, branch target, dimension count, or for DMA: queue in bits 7:0,
