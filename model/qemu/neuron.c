@@ -1,74 +1,423 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Placeholder for the PCI device: identity and three empty BARs.
- * It proves the build and the guest; the model takes its place.
+ * PCI shell around the chip model: BARs, capabilities, interrupts and DMA. What
+ * the chip does is in model/chip, which knows nothing of QEMU.
+ *
+ * Lock order: big lock, then the chip's. The chip calls dma and irq with none of
+ * its locks held. DMA is restricted to RAM (MemTxAttrs.memory): it needs no big
+ * lock on the chip's threads and cannot come back as a register access.
  */
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
 #include "qemu/module.h"
+#include "qemu/range.h"
+#include "qemu/rcu.h"
 #include "qemu/units.h"
 #include "qapi/error.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci_bus.h"
 #include "hw/pci/pci_device.h"
+#include "hw/pci/pcie.h"
+#include "hw/pci/pcie_aer.h"
 #include "hw/qdev-properties.h"
+#include "hw/resettable.h"
+#include "migration/vmstate.h"
+
+#include "neuron_chip.h"
+#include "neuron/regs.h"
 
 #define TYPE_NEURON "neuron"
 OBJECT_DECLARE_SIMPLE_TYPE(NeuronState, NEURON)
 
+#define NEURON_MAX_STACKS	4
+#define NEURON_AER_OFFSET	0x100
+#define NEURON_AER_SIZE		0x48
+
 struct NeuronState {
 	PCIDevice parent_obj;
-	MemoryRegion bar[3];
-	char *chip;
-	uint32_t revision;
+
+	MemoryRegion apb;		/* BAR 0 */
+	MemoryRegion exec;		/* BAR 2: container of registers and MSI-X, or alias of BAR 0 */
+	MemoryRegion exec_regs;
+	MemoryRegion hbm;		/* BAR 4: container of the stacks */
+	MemoryRegion stack[NEURON_MAX_STACKS];
+
+	struct neuron_chip *chip;
+	struct neuron_chip_info info;
+	bool has_aer;
+
+	char *arch;
+	uint8_t revision;
 	uint32_t routing_id;
+	uint64_t serial;
+	uint32_t vectors;
+	uint32_t reset_us;
 };
 
-static uint64_t neuron_read(void *opaque, hwaddr addr, unsigned size)
+/* ---- callbacks of the chip ------------------------------------------------- */
+
+static pthread_key_t rcu_key;
+
+static void neuron_thread_exit(void *unused)
 {
-	return 0;
+	rcu_unregister_thread();
 }
 
-static void neuron_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+static void neuron_make_key(void)
 {
+	pthread_key_create(&rcu_key, neuron_thread_exit);
 }
 
-static const MemoryRegionOps neuron_ops = {
-	.read = neuron_read,
-	.write = neuron_write,
-	.endianness = DEVICE_LITTLE_ENDIAN,
-};
-
-static void neuron_realize(PCIDevice *pci, Error **errp)
+/*
+ * The chip's threads are not QEMU's, but reading guest memory is an RCU
+ * critical section, which only registered threads may have.
+ */
+static void neuron_register_thread(void)
 {
-	static const uint64_t size[3] = { 4 * GiB, 1 * MiB, 256 * GiB };
-	NeuronState *s = NEURON(pci);
-	int i;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static __thread bool known;
 
-	pci_config_set_revision(pci->config, s->revision);
-	for (i = 0; i < 3; i++) {
-		g_autofree char *name = g_strdup_printf("neuron-bar%d", 2 * i);
+	if (likely(known)) {
+		return;
+	}
+	known = true;
+	if (bql_locked()) {
+		return;		/* a thread of QEMU, which is registered */
+	}
+	pthread_once(&once, neuron_make_key);
+	rcu_register_thread();
+	pthread_setspecific(rcu_key, &known);
+}
 
-		memory_region_init_io(&s->bar[i], OBJECT(s), &neuron_ops, s,
-				      name, size[i]);
-		pci_register_bar(pci, 2 * i, PCI_BASE_ADDRESS_SPACE_MEMORY |
-				 PCI_BASE_ADDRESS_MEM_TYPE_64 |
-				 PCI_BASE_ADDRESS_MEM_PREFETCH, &s->bar[i]);
+static int neuron_dma(NeuronState *s, uint64_t addr, void *buf, size_t len,
+		      bool is_write)
+{
+	PCIDevice *pci = PCI_DEVICE(s);
+	MemTxAttrs attrs = {
+		.memory = 1,
+		.requester_id = pci_requester_id(pci),
+	};
+
+	neuron_register_thread();
+	return address_space_rw(pci_get_address_space(pci), addr, attrs, buf,
+				len, is_write) == MEMTX_OK ? 0 : -1;
+}
+
+static int neuron_dma_read(void *opaque, uint64_t addr, void *buf, size_t len)
+{
+	return neuron_dma(opaque, addr, buf, len, false);
+}
+
+static int neuron_dma_write(void *opaque, uint64_t addr, const void *buf,
+			    size_t len)
+{
+	return neuron_dma(opaque, addr, (void *)buf, len, true);
+}
+
+/*
+ * Taking the big lock here costs less than waking the main loop: no thread
+ * holds it for long, and the vCPU that waits for us does not hold it.
+ */
+static void neuron_irq(void *opaque, unsigned int vector)
+{
+	PCIDevice *pci = PCI_DEVICE(opaque);
+
+	BQL_LOCK_GUARD();
+	if (msix_enabled(pci) && vector < msix_nr_vectors_allocated(pci)) {
+		msix_notify(pci, vector);
 	}
 }
 
-static const Property neuron_properties[] = {
-	DEFINE_PROP_STRING("chip", NeuronState, chip),
-	DEFINE_PROP_UINT32("revision", NeuronState, revision, 0),
-	DEFINE_PROP_UINT32("routing-id", NeuronState, routing_id, 0),
+static void neuron_log(void *opaque, enum neuron_chip_log level, const char *line)
+{
+	if (level == NEURON_CHIP_LOG_ERROR) {
+		error_report("neuron: %s", line);
+	} else if (level == NEURON_CHIP_LOG_GUEST) {
+		qemu_log_mask(LOG_GUEST_ERROR, "neuron: %s\n", line);
+	}
+}
+
+static const struct neuron_chip_host neuron_host = {
+	.dma_read = neuron_dma_read,
+	.dma_write = neuron_dma_write,
+	.irq = neuron_irq,
+	.log = neuron_log,
 };
+
+/* ---- registers ------------------------------------------------------------- */
+
+static uint64_t neuron_apb_read(void *opaque, hwaddr addr, unsigned size)
+{
+	NeuronState *s = opaque;
+
+	return neuron_chip_read(s->chip, NEURON_BAR_APB, addr, size);
+}
+
+static void neuron_apb_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+{
+	NeuronState *s = opaque;
+
+	neuron_chip_write(s->chip, NEURON_BAR_APB, addr, val, size);
+}
+
+static uint64_t neuron_exec_read(void *opaque, hwaddr addr, unsigned size)
+{
+	NeuronState *s = opaque;
+
+	return neuron_chip_read(s->chip, NEURON_BAR_EXEC, addr, size);
+}
+
+static void neuron_exec_write(void *opaque, hwaddr addr, uint64_t val, unsigned size)
+{
+	NeuronState *s = opaque;
+
+	neuron_chip_write(s->chip, NEURON_BAR_EXEC, addr, val, size);
+}
+
+static const MemoryRegionOps neuron_apb_ops = {
+	.read = neuron_apb_read,
+	.write = neuron_apb_write,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 1, .max_access_size = 8 },
+	.impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
+static const MemoryRegionOps neuron_exec_ops = {
+	.read = neuron_exec_read,
+	.write = neuron_exec_write,
+	.endianness = DEVICE_LITTLE_ENDIAN,
+	.valid = { .min_access_size = 1, .max_access_size = 8 },
+	.impl = { .min_access_size = 1, .max_access_size = 8 },
+};
+
+static void neuron_write_config(PCIDevice *pci, uint32_t addr, uint32_t val, int len)
+{
+	NeuronState *s = NEURON(pci);
+
+	pci_default_write_config(pci, addr, val, len);
+	if (range_covers_byte(addr, len, PCI_COMMAND)) {
+		neuron_chip_bus_master(s->chip, pci_get_word(pci->config + PCI_COMMAND) &
+				       PCI_COMMAND_MASTER);
+	}
+	pcie_cap_flr_write_config(pci, addr, val, len);
+	if (s->has_aer) {
+		pcie_aer_write_config(pci, addr, val, len);
+	}
+}
+
+/* ---- making the device ----------------------------------------------------- */
+
+static void neuron_register_bar(PCIDevice *pci, int nr, MemoryRegion *mr, bool prefetch)
+{
+	uint8_t type = PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64;
+
+	if (prefetch) {
+		type |= PCI_BASE_ADDRESS_MEM_PREFETCH;
+	}
+	pci_register_bar(pci, nr, type, mr);
+}
+
+static bool neuron_make_chip(NeuronState *s, Error **errp)
+{
+	struct neuron_chip_config config = {
+		.arch = s->arch,
+		.revision = s->revision,
+		.routing_id = s->routing_id,
+		.serial = s->serial,
+		.vectors = s->vectors,
+		.reset_us = s->reset_us,
+	};
+	const char *error = NULL;
+
+	s->chip = neuron_chip_new(&config, &neuron_host, s, &error);
+	if (!s->chip) {
+		error_setg(errp, "neuron: %s (chip=%s, routing-id=%u, vectors=%u)", error,
+			   s->arch ? s->arch : "", s->routing_id, s->vectors);
+		return false;
+	}
+	neuron_chip_info(s->arch, s->revision, &s->info);
+	return true;
+}
+
+/* Live bytes are RAM to the guest's CPUs; between the stacks there is nothing. */
+static void neuron_make_hbm(NeuronState *s)
+{
+	unsigned int i;
+
+	memory_region_init(&s->hbm, OBJECT(s), "neuron-hbm", s->info.bar_size[NEURON_BAR_HBM]);
+	for (i = 0; i < s->info.hbm_stacks; i++) {
+		g_autofree char *name = g_strdup_printf("neuron-hbm%u", i);
+
+		memory_region_init_ram_ptr(&s->stack[i], OBJECT(s), name,
+					   s->info.hbm_stack_size, neuron_chip_hbm(s->chip, i));
+		memory_region_add_subregion(&s->hbm, i * s->info.hbm_stack_stride, &s->stack[i]);
+	}
+}
+
+static bool neuron_make_exec_cap(PCIDevice *pci, Error **errp)
+{
+	struct neuron_exec_cap cap = {
+		.len = sizeof(cap),
+		.version = NEURON_EXEC_CAP_VERSION,
+		.magic = cpu_to_le32(NEURON_EXEC_MAGIC),
+		.bar = NEURON_BAR_EXEC,
+	};
+	const size_t head = offsetof(struct neuron_exec_cap, len);
+	int at = pci_add_capability(pci, PCI_CAP_ID_VNDR, 0, sizeof(cap), errp);
+
+	if (at < 0) {
+		return false;
+	}
+	memcpy(pci->config + at + head, (uint8_t *)&cap + head, sizeof(cap) - head);
+	return true;
+}
+
+/* The MSI-X table lies over the registers of the same BAR. */
+static bool neuron_make_exec(NeuronState *s, Error **errp)
+{
+	PCIDevice *pci = PCI_DEVICE(s);
+	unsigned int vectors = s->vectors ? s->vectors : NEURON_MAX_VECTORS, i;
+
+	memory_region_init(&s->exec, OBJECT(s), "neuron-bar2", NEURON_EXEC_BAR_SIZE);
+	memory_region_init_io(&s->exec_regs, OBJECT(s), &neuron_exec_ops, s, "neuron-exec",
+			      NEURON_EXEC_BAR_SIZE);
+	memory_region_add_subregion_overlap(&s->exec, 0, &s->exec_regs, -1);
+	if (msix_init(pci, vectors, &s->exec, NEURON_BAR_EXEC, NEURON_EXEC_MSIX_TABLE,
+		      &s->exec, NEURON_BAR_EXEC, NEURON_EXEC_MSIX_PBA, 0, errp)) {
+		return false;
+	}
+	for (i = 0; i < vectors; i++) {
+		msix_vector_use(pci, i);
+	}
+	return neuron_make_exec_cap(pci, errp);
+}
+
+static bool neuron_make_bar2(NeuronState *s, Error **errp)
+{
+	if (s->revision != NEURON_PCI_REVISION_QEMU) {
+		return neuron_make_exec(s, errp);
+	}
+	memory_region_init_alias(&s->exec, OBJECT(s), "neuron-bar2", &s->apb, 0,
+				 s->info.bar_size[NEURON_BAR_APB]);
+	return true;
+}
+
+static bool neuron_make_express(NeuronState *s, Error **errp)
+{
+	PCIDevice *pci = PCI_DEVICE(s);
+
+	if (!pci_is_express(pci)) {
+		return true;
+	}
+	if (pcie_endpoint_cap_init(pci, 0) < 0) {
+		error_setg(errp, "neuron: no room for the PCI Express capability");
+		return false;
+	}
+	pcie_cap_flr_init(pci);
+	/* Error reporting needs a root port to report to. */
+	if (pci_bus_is_root(pci_get_bus(pci))) {
+		return true;
+	}
+	if (pcie_aer_init(pci, PCI_ERR_VER, NEURON_AER_OFFSET, NEURON_AER_SIZE, errp) < 0) {
+		return false;
+	}
+	s->has_aer = true;
+	return true;
+}
+
+static void neuron_exit(PCIDevice *pci)
+{
+	NeuronState *s = NEURON(pci);
+
+	if (msix_present(pci)) {
+		msix_uninit(pci, &s->exec, &s->exec);
+	}
+	if (s->has_aer) {
+		pcie_aer_exit(pci);
+	}
+	if (!s->chip) {
+		return;
+	}
+	/*
+	 * First no job and no DMA; then a thread of the chip may still wait for
+	 * the big lock to raise its last interrupt.
+	 */
+	neuron_chip_bus_master(s->chip, false);
+	neuron_chip_reset(s->chip, NEURON_CHIP_RESET_BUS);
+	bql_unlock();
+	neuron_chip_free(s->chip);
+	bql_lock();
+	s->chip = NULL;
+}
+
+static void neuron_realize(PCIDevice *pci, Error **errp)
+{
+	NeuronState *s = NEURON(pci);
+
+	if (!neuron_make_chip(s, errp)) {
+		return;
+	}
+	pci_config_set_device_id(pci->config, s->info.device_id);
+	pci_config_set_revision(pci->config, s->revision);
+	memory_region_init_io(&s->apb, OBJECT(s), &neuron_apb_ops, s, "neuron-apb",
+			      s->info.bar_size[NEURON_BAR_APB]);
+	neuron_make_hbm(s);
+	if (!neuron_make_express(s, errp) || !neuron_make_bar2(s, errp)) {
+		neuron_exit(pci);
+		return;
+	}
+	neuron_register_bar(pci, NEURON_BAR_APB, &s->apb, false);
+	neuron_register_bar(pci, NEURON_BAR_EXEC, &s->exec, false);
+	neuron_register_bar(pci, NEURON_BAR_HBM, &s->hbm, true);
+}
+
+static void neuron_reset_hold(Object *obj, ResetType type)
+{
+	NeuronState *s = NEURON(obj);
+	PCIDevice *pci = PCI_DEVICE(obj);
+	bool flr = pci->exp.exp_cap &&
+		   (pci_get_word(pci->config + pci->exp.exp_cap + PCI_EXP_DEVCTL) &
+		    PCI_EXP_DEVCTL_BCR_FLR);
+
+	neuron_chip_bus_master(s->chip, false);
+	neuron_chip_reset(s->chip, flr ? NEURON_CHIP_RESET_FLR : NEURON_CHIP_RESET_BUS);
+}
+
+static const VMStateDescription neuron_vmstate = {
+	.name = TYPE_NEURON,
+	.unmigratable = 1,
+};
+
+static const Property neuron_properties[] = {
+	DEFINE_PROP_STRING("chip", NeuronState, arch),
+	DEFINE_PROP_UINT8("revision", NeuronState, revision, 0),
+	DEFINE_PROP_UINT32("routing-id", NeuronState, routing_id, 0),
+	DEFINE_PROP_UINT64("serial", NeuronState, serial, 0),
+	DEFINE_PROP_UINT32("vectors", NeuronState, vectors, 0),
+	DEFINE_PROP_UINT32("reset-us", NeuronState, reset_us, 0),
+};
+
+static void neuron_init(Object *obj)
+{
+	NEURON(obj)->arch = g_strdup("trn2");
+}
 
 static void neuron_class_init(ObjectClass *klass, void *data)
 {
 	DeviceClass *dc = DEVICE_CLASS(klass);
 	PCIDeviceClass *k = PCI_DEVICE_CLASS(klass);
+	ResettableClass *rc = RESETTABLE_CLASS(klass);
 
 	k->realize = neuron_realize;
-	k->vendor_id = 0x1d0f;
-	k->device_id = 0x7364;
-	k->class_id = PCI_CLASS_OTHERS;
+	k->exit = neuron_exit;
+	k->config_write = neuron_write_config;
+	k->vendor_id = NEURON_PCI_VENDOR_ID;
+	k->device_id = 0x7364;		/* by chip, set when realized */
+	k->class_id = NEURON_PCI_CLASS;
+	rc->phases.hold = neuron_reset_hold;
+	dc->vmsd = &neuron_vmstate;
 	dc->desc = "Trainium-class accelerator";
 	set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 	device_class_set_props(dc, neuron_properties);
@@ -78,6 +427,7 @@ static const TypeInfo neuron_info = {
 	.name = TYPE_NEURON,
 	.parent = TYPE_PCI_DEVICE,
 	.instance_size = sizeof(NeuronState),
+	.instance_init = neuron_init,
 	.class_init = neuron_class_init,
 	.interfaces = (InterfaceInfo[]) {
 		{ INTERFACE_PCIE_DEVICE },
