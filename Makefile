@@ -32,7 +32,7 @@ setup:
 	@scripts/setup
 
 # Everything below may need something that set-up brings.
-user asan module qemu $(BUILD)/build.ninja $(BUILD_ASAN)/build.ninja: | setup
+user asan module module-debug qemu $(BUILD)/build.ninja $(BUILD_ASAN)/build.ninja: | setup
 
 # ---- userspace -------------------------------------------------------------
 
@@ -57,6 +57,10 @@ asan: $(BUILD_ASAN)/build.ninja
 module:
 	@$(NICE) scripts/build-module $(BUILD)/module
 
+# Against the debug kernel, which is built first (about 12 minutes, once).
+module-debug:
+	@$(NICE) scripts/build-module $(BUILD)/module-debug $$(scripts/build-debug-kernel)
+
 qemu:
 	@scripts/build-qemu $(BUILD)/qemu-system-x86_64
 
@@ -77,6 +81,10 @@ check: all asan
 check-quick: all asan
 	@tests/run --quick --build $(BUILD) --build-asan $(BUILD_ASAN)
 
+# The driver's tests again on the kernel with KASAN, lockdep and kmemleak.
+check-debug: all module-debug
+	@tests/run --campaign --kind vm-debug --build $(BUILD) --build-asan $(BUILD_ASAN)
+
 bench: all
 	@scripts/bench $(BUILD)
 
@@ -91,4 +99,4 @@ install: user
 clean:
 	rm -rf $(BUILD) $(BUILD_ASAN)
 
-.PHONY: all setup user asan module qemu demo demo-bug shell check check-quick bench fuzz install clean
+.PHONY: all setup user asan module module-debug qemu demo demo-bug shell check check-quick check-debug bench fuzz install clean
