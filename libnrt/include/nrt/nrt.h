@@ -220,8 +220,8 @@ NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
  *
  * Return: NRT_SUCCESS; NRT_INVALID: malformed NEFF or no such core;
  * NRT_UNSUPPORTED_NEFF_VERSION: version, encoding or target; NRT_LOAD_NOT_ENOUGH_NC:
- * the NEFF is for another number of physical cores per logical core;
- * NRT_RESOURCE: out of device memory.
+ * the NEFF wants more physical cores than a logical core has (NRT_INVALID: fewer);
+ * NRT_RESOURCE: out of device memory; NRT_FAILURE: the chip cannot run programs.
  */
 NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc, int32_t vnc_count,
 		    nrt_model_t **model);
