@@ -209,14 +209,14 @@ static void neuron_write_config(PCIDevice *pci, uint32_t addr, uint32_t val, int
 
 /* ---- making the device ----------------------------------------------------- */
 
-static void neuron_register_bar(PCIDevice *pci, int nr, MemoryRegion *mr, bool prefetch)
+/*
+ * All BARs are prefetchable: a bridge has no window above 4 GiB for others, and
+ * 4 GiB of registers do not fit below.
+ */
+static void neuron_register_bar(PCIDevice *pci, int nr, MemoryRegion *mr)
 {
-	uint8_t type = PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64;
-
-	if (prefetch) {
-		type |= PCI_BASE_ADDRESS_MEM_PREFETCH;
-	}
-	pci_register_bar(pci, nr, type, mr);
+	pci_register_bar(pci, nr, PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 |
+			 PCI_BASE_ADDRESS_MEM_PREFETCH, mr);
 }
 
 static bool neuron_make_chip(NeuronState *s, Error **errp)
@@ -368,9 +368,9 @@ static void neuron_realize(PCIDevice *pci, Error **errp)
 		neuron_exit(pci);
 		return;
 	}
-	neuron_register_bar(pci, NEURON_BAR_APB, &s->apb, false);
-	neuron_register_bar(pci, NEURON_BAR_EXEC, &s->exec, false);
-	neuron_register_bar(pci, NEURON_BAR_HBM, &s->hbm, true);
+	neuron_register_bar(pci, NEURON_BAR_APB, &s->apb);
+	neuron_register_bar(pci, NEURON_BAR_EXEC, &s->exec);
+	neuron_register_bar(pci, NEURON_BAR_HBM, &s->hbm);
 }
 
 static void neuron_reset_hold(Object *obj, ResetType type)
