@@ -249,6 +249,7 @@ struct sim_chip {
 	struct dev_ctx *slot[NEURON_MAX_SLOTS];
 	unsigned int slots;
 	unsigned int vectors;
+	bool can_populate;		/* user pointers of copies can be checked */
 
 	struct sim_udma udma;
 };

@@ -13,6 +13,11 @@
 
 #include "sim.h"
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
+
 #define RING		16384u		/* descriptors of each side */
 /* The chip counts a batch as done a little after its bytes are. */
 #define RING_SLACK	256u
@@ -259,6 +264,7 @@ int sim_udma_init(struct sim_chip *chip)
 		ret = sim_bus_alloc(&chip->bus, FILL_BYTES, &u->zero);
 	if (ret)
 		return ret;
+	chip->can_populate = !madvise(u->zero->ptr, FILL_BYTES, MADV_POPULATE_READ);
 	write_reg(chip, NEURON_UDMA_M2S_CFG_LEN, 0x010fffff);
 	write_reg(chip, NEURON_UDMA_STREAM_CFG, 0x102);
 	init_side(chip, NEURON_UDMA_M2S, u->src_ring);
@@ -285,18 +291,17 @@ void sim_udma_fini(struct sim_chip *chip)
 /* --- operations ------------------------------------------------------------------- */
 
 /* What pinning does for the kernel: bad pointers are found before the chip runs. */
-static int check_user(void *ptr, size_t size, bool write)
+static int check_user(struct sim_chip *chip, void *ptr, size_t size, bool write)
 {
 	uintptr_t start = (uintptr_t)ptr & ~(SIM_PAGE - 1), end;
 
 	if (!ptr || __builtin_add_overflow((uintptr_t)ptr, size, &end) || end > (1ull << 47))
 		return -EFAULT;
 	end = (end + SIM_PAGE - 1) & ~(SIM_PAGE - 1);
-#if defined(MADV_POPULATE_READ) && defined(MADV_POPULATE_WRITE)
-	if (madvise((void *)start, end - start, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) &&
-	    (errno == ENOMEM || errno == EFAULT))
+	/* Kernels before 5.14 do not know it: then bad pointers are not found. */
+	if (chip->can_populate &&
+	    madvise((void *)start, end - start, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		return -EFAULT;
-#endif
 	return 0;
 }
 
@@ -312,7 +317,7 @@ static int pin(struct sim_chip *chip, struct copy_place *place, const struct dev
 		place->offset = loc->offset;
 		return 0;
 	}
-	ret = check_user(loc->ptr, size, write);
+	ret = check_user(chip, loc->ptr, size, write);
 	if (ret)
 		return ret;
 	return sim_bus_add(&chip->bus, loc->ptr, size, write, &place->region);
