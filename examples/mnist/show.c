@@ -2,7 +2,9 @@
 /*
  * What a person sees.
  */
+#include <libgen.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 
@@ -87,9 +89,26 @@ void show_digits(const struct digits *d, const struct outcome *outcome, uint64_t
 	putchar('\n');
 }
 
-void show_source(const char *file, unsigned int line)
+/* As __FILE__ has it: absolute, or from the build folder, two above this program's. */
+static FILE *open_source(const char *file)
 {
 	FILE *f = fopen(file, "r");
+	char path[4096], exe[2048];
+	ssize_t n;
+
+	if (f || file[0] == '/')
+		return f;
+	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n < 0)
+		return NULL;
+	exe[n] = 0;
+	snprintf(path, sizeof(path), "%s/../../%s", dirname(exe), file);
+	return fopen(path, "r");
+}
+
+void show_source(const char *file, unsigned int line)
+{
+	FILE *f = open_source(file);
 	char text[512] = "";
 
 	for (unsigned int n = 0; f && n < line; n++)
@@ -98,5 +117,6 @@ void show_source(const char *file, unsigned int line)
 	if (f)
 		fclose(f);
 	text[strcspn(text, "\n")] = 0;
-	printf("      %s\n", text + strspn(text, "\t "));
+	if (text[0])
+		printf("          %s\n", text + strspn(text, "\t "));
 }
