@@ -87,22 +87,23 @@ struct nki_view transposed(struct nki_kernel *k, struct nki_view src)
 static struct nki_view pixels_to_partitions(struct nki_kernel *k, struct nki_view x)
 {
 	uint32_t batch = x.num[0];
-	struct nki_view psum = nki_psum(k, transpose_type(k), CHUNK, CHUNKS, batch);
+	/* For a full batch, whatever it is: a transpose must not straddle two banks. */
+	struct nki_view whole = nki_psum(k, transpose_type(k), CHUNK, CHUNKS, BATCH);
+	struct nki_view psum = nki_cols(k, whole, 0, batch);
 	struct nki_view xt = nki_sbuf(k, NKI_BFLOAT16, CHUNK, CHUNKS, batch);
 
 	for (int c = 0; c < CHUNKS; c++)
 		nki_nc_transpose(k, nki_index(k, psum, 1, c),
 				 nki_slice_step(k, x, 1, c, PIXELS, CHUNKS));
 	nki_tensor_copy(k, xt, psum);
-	nki_free(k, psum);
+	nki_free(k, whole);
 	return xt;
 }
 
 /* relu(w^T x + b), w and x by chunks of partitions, as [M, batch] in bf16. */
-static struct nki_view layer(struct nki_kernel *k, struct nki_view w, struct nki_view x,
-			     struct nki_view bias, int chunks)
+static struct nki_view layer(struct nki_kernel *k, uint32_t batch, struct nki_view w,
+			     struct nki_view x, struct nki_view bias, int chunks)
 {
-	uint32_t batch = x.num[x.dims - 1];
 	struct nki_view z = nki_psum(k, NKI_FLOAT32, HIDDEN, batch);
 	struct nki_view a = nki_sbuf(k, NKI_BFLOAT16, HIDDEN, batch);
 
@@ -124,8 +125,8 @@ struct hidden forward(struct nki_kernel *k, const struct operands *o, const stru
 	struct nki_view xt = pixels_to_partitions(k, x);
 	struct hidden h;
 
-	h.a1 = layer(k, o->w1, xt, net->b1, CHUNKS);
-	h.a2 = layer(k, o->w2, h.a1, net->b2, 1);
+	h.a1 = layer(k, batch, o->w1, xt, net->b1, CHUNKS);
+	h.a2 = layer(k, batch, o->w2, h.a1, net->b2, 1);
 
 	/*
 	 * The last layer has the batch across the partitions: softmax works on rows.
