@@ -44,7 +44,7 @@ struct neuron_arch {
 	u8 stacks;
 	u8 host_bit;
 	u8 h2t_engines;
-	u8 first_h2t;		/* number of the first of them among all engines */
+	u8 engines;		/* UDMA engines; those between host and HBM are the last */
 	u64 stack_size;
 	u64 stack_stride;	/* distance of two stacks in BAR4 */
 };

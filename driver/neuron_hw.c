@@ -16,7 +16,7 @@
 
 static const struct neuron_arch neuron_archs[] = {
 #define NEURON_ARCH(id, text, product, devid, nc, ncores, nstacks, gib, stride, sbuf, bit, \
-		    lnc, engines, h2t)							\
+		    lnc, nengines, h2t)							\
 	{									\
 		.name = text,							\
 		.device_id = devid,						\
@@ -25,7 +25,7 @@ static const struct neuron_arch neuron_archs[] = {
 		.stacks = nstacks,						\
 		.host_bit = bit,						\
 		.h2t_engines = h2t,						\
-		.first_h2t = (engines) - (h2t),					\
+		.engines = nengines,						\
 		.stack_size = (gib) * (u64)SZ_1G,				\
 		.stack_stride = (stride) * (u64)SZ_1G,				\
 	},
@@ -117,7 +117,9 @@ static bool neuron_hw_exec_sane(struct neuron_device *ndev)
 {
 	u32 cores = readl(ndev->exec + NEURON_EXEC_CORES);
 
-	if (readl(ndev->exec + NEURON_EXEC_MAGIC_REG) != NEURON_EXEC_MAGIC ||
+	u32 magic = readl(ndev->exec + NEURON_EXEC_MAGIC_REG);
+
+	if (magic != NEURON_EXEC_MAGIC ||
 	    ndev->exec_version >> 16 != NEURON_EXEC_VERSION >> 16) {
 		drm_err(&ndev->drm, "execution block has version %#x, %#x is supported\n",
 			ndev->exec_version, NEURON_EXEC_VERSION);

@@ -87,7 +87,8 @@ void neuron_irq_busy(struct neuron_device *ndev)
 	ndev->poll_busy = ktime_get();
 	if (!ndev->polling) {
 		ndev->polling = true;
-		hrtimer_start(&ndev->poll, ns_to_ktime(NEURON_POLL_FAST_US * NSEC_PER_USEC), HRTIMER_MODE_REL);
+		hrtimer_start(&ndev->poll, ns_to_ktime(NEURON_POLL_FAST_US * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL);
 	}
 	spin_unlock_irqrestore(&ndev->poll_lock, flags);
 }

@@ -253,7 +253,7 @@ static void neuron_mmu_unmap_huge(struct neuron_mmu *mmu, struct neuron_pt *pt, 
  */
 void neuron_mmu_unmap(struct neuron_mmu *mmu, u64 va, u64 size, bool prune)
 {
-	u64 end = va + size, step;
+	u64 end = va + size, step, covers;
 	struct neuron_pt *pt;
 	unsigned int l;
 
@@ -266,6 +266,7 @@ void neuron_mmu_unmap(struct neuron_mmu *mmu, u64 va, u64 size, bool prune)
 		}
 		/* Skip what the absent table would cover. */
 		l = neuron_mmu_table(mmu, va, 2, false) ? 2 : 3;
-		step = min(end - va, BIT_ULL(LEVEL_SHIFT(l)) - (va & (BIT_ULL(LEVEL_SHIFT(l)) - 1)));
+		covers = BIT_ULL(LEVEL_SHIFT(l));
+		step = min(end - va, covers - (va & (covers - 1)));
 	}
 }

@@ -245,8 +245,8 @@ void neuron_job_free(struct neuron_job *job)
 	}
 	job->ops->free(job);
 	if (ctx) {
-		if (!atomic_dec_return(&ctx->jobs) || waitqueue_active(&ctx->idle))
-			wake_up_all(&ctx->idle);
+		atomic_dec(&ctx->jobs);
+		wake_up_all(&ctx->idle);
 		neuron_ctx_put(ctx);
 	}
 }

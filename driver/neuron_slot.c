@@ -16,7 +16,7 @@
 #include "neuron_exec.h"
 #include "neuron_vm.h"
 
-#define RING_ENTRIES	(1u << NEURON_RING_ORDER)
+#define RING_ENTRIES	BIT(NEURON_RING_ORDER)
 #define RING_MASK	(RING_ENTRIES - 1)
 #define RING_BYTES	(RING_ENTRIES * sizeof(struct neuron_job_desc))
 #define CQ_BYTES	(RING_ENTRIES * sizeof(struct neuron_completion))

@@ -143,7 +143,7 @@ static void neuron_udmaq_disable(struct neuron_udmaq *q)
 	writel(NEURON_UDMA_Q_SW_CTRL_RST, s2m + NEURON_UDMA_S2M_Q_SW_CTRL);
 }
 
-/* Takes the fence of the next piece up to @upto, or NULL. */
+/* Takes the fence of the next piece that is done, or of any; NULL: there is none. */
 static struct neuron_fence *neuron_udmaq_pop(struct neuron_udmaq *q, bool all)
 {
 	struct neuron_fence *fence = NULL;
@@ -326,7 +326,7 @@ static int neuron_udmaq_init(struct neuron_device *ndev, unsigned int n)
 	spin_lock_init(&q->lock);
 	q->ndev = ndev;
 	q->regs = ndev->h2t[engine];
-	q->engine = ndev->arch->first_h2t + engine;
+	q->engine = ndev->arch->engines - ndev->arch->h2t_engines + engine;
 	q->index = n / ndev->arch->h2t_engines;
 	q->vector = neuron_irq_pick(ndev, n);
 	q->inflight = kcalloc(MAX_PIECES, sizeof(*q->inflight), GFP_KERNEL);
