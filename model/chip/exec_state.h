@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * State of a running job, shared by the files below the seam (exec.h).
+ *
+ * The executor is a discrete-event simulation on one thread. Every core has eight
+ * event slots, numbered as enum neuron_engine: six instruction streams, the DMA
+ * queues together, and slot 0 for updates of semaphores. The loop always takes
+ * the earliest slot; at equal times the lowest core, then the lowest number. An
+ * instruction's effects on data happen as a whole when it starts.
+ */
+#ifndef NEURON_CHIP_EXEC_STATE_H
+#define NEURON_CHIP_EXEC_STATE_H
+
+#include "core.h"
+#include "numeric.h"
+#include "timing.h"
+
+#define TICKS_NEVER	UINT64_MAX
+#define SLOT_UPDATE	0
+#define SLOTS		NEURON_ENGINE_COUNT
+#define STREAMS		NEURON_ENGINE_COUNT
+#define ENGINE_BIT(e)	(1u << (e))
+#define SPACE_BIT(s)	(1u << (s))
+
+/* Elements of a row that an instruction may touch, per operand. */
+#define SBUF_ELEMENTS	65536u
+#define PSUM_ELEMENTS	4096u
+#define SCRATCH_ELEMENTS (2u * 128 * PSUM_ELEMENTS)
+
+/**
+ * struct isa_row - a row of isa.def
+ * @name: profiler text; NULL: no such instruction
+ * @engines: mask of ENGINE_BIT()
+ * @min_nc: first NeuronCore version
+ * @words: of the instruction
+ * @space: mask of SPACE_BIT() by access pattern
+ * @imms: immediates in use
+ * @cost: enum neuron_cost
+ */
+struct isa_row {
+	const char *name;
+	uint8_t engines;
+	uint8_t min_nc;
+	uint8_t words;
+	uint8_t space[3];
+	uint8_t imms;
+	uint8_t cost;
+};
+
+extern const struct isa_row isa_rows[256];
+
+/**
+ * struct insn - a decoded instruction
+ * @w: first word, in host byte order
+ * @dma: second and third word of a DMA instruction, in host byte order
+ * @row: NULL: not decoded yet
+ */
+struct insn {
+	struct neuron_insn w;
+	const struct isa_row *row;
+	struct neuron_dma_operand *dma;
+};
+
+/**
+ * struct opnd - an access pattern with its registers read and its limits checked
+ * @n: elements of each partition
+ * @rows: runs of the innermost dimension, n / num[0]
+ * @lo, @hi: bytes of the partition that it may touch, [lo, hi)
+ * @num: elements by dimension, innermost first
+ * @step: bytes by dimension
+ * @base: host address of the first element of the first partition
+ * @stride: host bytes from a partition to the next
+ * @dense: the elements are one run without gaps, in order
+ */
+struct opnd {
+	uint8_t space;
+	uint8_t dtype;
+	uint8_t bytes;
+	uint8_t part;
+	uint8_t parts;
+	uint8_t dims;
+	bool dense;
+	uint32_t n;
+	uint32_t lo, hi;
+	uint32_t num[NEURON_AP_DIMS];
+	int32_t step[NEURON_AP_DIMS];
+	uint8_t *base;
+	size_t stride;
+};
+
+/* A scalar operand: one value, or one value per partition. */
+struct scalar {
+	bool present;
+	bool vector;
+	float value;
+	uint32_t bits;
+	struct opnd vec;
+};
+
+/* Who did the update that ended a wait, and when. */
+struct cause {
+	uint64_t time;
+	uint32_t debug_id;
+	uint16_t index;
+	uint8_t engine;
+	uint8_t kind;		/* enum neuron_trace_wait */
+};
+
+#define SEM_HISTORY	8
+
+/**
+ * struct sem - a semaphore's past in this job
+ * @job: exec.serial; another value: not used in this job, value 0
+ * @added, @taken: totals; the value is the difference
+ * @count: updates so far
+ * @hist: the last updates: total after each
+ */
+struct sem {
+	uint64_t job;
+	uint64_t added;
+	uint64_t taken;
+	uint32_t count;
+	struct sem_update {
+		uint64_t added;
+		struct cause cause;
+	} hist[SEM_HISTORY];
+};
+
+/* An update that has been sent and has not arrived. */
+struct update {
+	uint64_t time;
+	uint64_t seq;
+	uint32_t pc;
+	uint32_t debug_id;
+	struct neuron_update u;
+	uint8_t engine;		/* whose stream it was in */
+	uint8_t opcode;
+	uint8_t from;		/* engine that did it: may be DMA */
+	uint32_t msg;		/* strict: clock that it carries */
+};
+
+enum phase {
+	PHASE_IDLE,		/* no stream, or ended */
+	PHASE_ISSUE,		/* the sequencer reaches the instruction at issue */
+	PHASE_BLOCKED,		/* waits for a semaphore or event */
+	PHASE_READY,		/* operands known, starts at the slot's time */
+};
+
+/* An HBM operand of a DMA instruction, registers read. */
+struct hbm_opnd {
+	uint32_t arg;
+	uint64_t va;		/* of the argument */
+	uint64_t size;
+	int64_t offset;
+	uint8_t dtype;
+	uint8_t bytes;
+	uint8_t dims;
+	bool indexed;
+	uint64_t count[NEURON_DMA_DIMS];
+	int64_t stride[NEURON_DMA_DIMS];
+	struct opnd index;
+	uint64_t row_bound;
+};
+
+struct dma_side {
+	bool is_hbm;
+	uint8_t dtype;
+	uint8_t bytes;
+	uint64_t elements;
+	struct opnd sb;
+	struct hbm_opnd hbm;
+};
+
+#define RECENT	4
+
+/**
+ * struct stream - an engine's instruction stream
+ * @code: copy of the program's words
+ * @insn: decoded, by word
+ * @pc: word of the current instruction
+ * @cur: current instruction
+ * @issue: ticks when the sequencer reached it
+ * @engine_free: ticks when the engine takes the next
+ * @complete: ticks when all effects so far are visible
+ * @last_update: ticks of the stream's latest update; they stay in order
+ * @weights_free: PE: the weight buffer can be loaded again
+ * @weights_done: PE: weights are loaded
+ * @cause: what the current instruction waited for
+ * @op: operands of the current instruction
+ * @imm: its scalars
+ * @cycles: its cost, engine cycles
+ * @direct: results may be computed where they go: the destination is exactly a
+ *	source or apart from all of them
+ * @recent: destinations of the last instructions, for dependences inside the engine
+ */
+struct stream {
+	struct exec *x;
+	uint8_t core;
+	uint8_t engine;
+	uint8_t phase;
+	uint8_t recent_next;
+	bool direct;
+	uint32_t words;
+	const uint8_t *code;
+	struct insn *insn;
+	uint32_t pc;
+	const struct insn *cur;
+	uint64_t issue;
+	uint64_t engine_free;
+	uint64_t complete;
+	uint64_t last_update;
+	uint64_t weights_free;
+	uint64_t weights_done;
+	struct cause cause;
+	struct opnd op[3];
+	struct scalar imm[2];
+	struct dma_side dma_dst, dma_src;
+	uint32_t cycles;
+	uint64_t macs;
+	struct recent {
+		uint64_t visible;
+		uint32_t lo, hi;
+		uint8_t space, part, parts;
+	} recent[RECENT];
+	uint64_t retired;
+	uint32_t reg[NEURON_REGS];
+};
+
+/**
+ * struct xfer - a DMA transfer on its way
+ * @arrive: ticks when its trigger has reached the queue
+ * @work: ticks that it takes alone, << 8
+ * @left: of @work
+ * @width: DMA engines it uses
+ * @trace: index of its record
+ */
+struct xfer {
+	struct xfer *next;
+	const struct insn *insn;
+	uint32_t pc;
+	uint8_t engine;
+	uint8_t queue;
+	uint8_t priority;
+	bool running;
+	uint64_t issue;
+	uint64_t arrive;
+	uint64_t start;
+	uint64_t work;
+	uint64_t left;
+	unsigned int width;
+	uint64_t bytes;
+	uint64_t trace;
+	uint32_t msg;		/* strict: clock of the stream when it was issued */
+	struct dma_side dst, src;
+};
+
+struct dma_queue {
+	struct xfer *head, *tail;
+	uint64_t last_update;
+	uint64_t free_at;
+};
+
+/**
+ * struct pe - the systolic array's weights
+ * @panel: weights as fp32, NUM_MR columns at a time: [m / NUM_MR][k][NUM_MR]
+ * @raw: elements as they were stored, [k][m], @bytes each, for bit-exact transposes
+ */
+struct pe_weights {
+	bool loaded;
+	uint8_t dtype;
+	uint8_t perf;
+	uint8_t bytes;
+	bool has_raw;
+	unsigned int k, m;
+	float panel[2 * 128 * 128];
+	uint8_t raw[128 * 128 * 4];
+};
+
+struct pe {
+	struct pe_weights buf[2];
+	unsigned int active;
+	bool pending;		/* the other buffer was loaded since the last MATMUL */
+};
+
+/**
+ * struct exec_core - one core of the job
+ * @due: by slot: ticks of the next event
+ * @updates: heap of updates under way
+ * @blocked: mask of engines that wait
+ * @acc: ACT's accumulators
+ * @busy: until when an engine uses a memory, for the exclusion rules
+ */
+struct exec_core {
+	struct chip_core *core;
+	unsigned int index;
+	struct stream stream[STREAMS];
+	struct sem sem[NEURON_SEMAPHORES];
+	uint64_t event_job[NEURON_EVENTS];
+	struct cause event_cause[NEURON_EVENTS];
+	uint8_t blocked;
+	struct update *update;
+	unsigned int updates, updates_max;
+	struct dma_queue queue[NEURON_DMA_QUEUES];
+	uint64_t dma_time;
+	uint64_t dma_busy;
+	uint64_t dma_rate;	/* share of full rate, 16 bits after the point */
+	float acc[NEURON_PARTITIONS];
+	uint64_t acc_defined[2];
+	struct {
+		uint64_t sbuf_bus;
+		uint64_t psum_bank[NEURON_PSUM_BANKS];
+	} busy[STREAMS];
+	struct pe *pe;
+};
+
+/**
+ * struct exec - a job's execution; kept with core 0 for the next job
+ * @due: event slots of all cores, SLOTS each
+ * @serial: of the job in this structure
+ * @end: ticks when the last effect so far is visible
+ * @row: scratch rows of SCRATCH_ELEMENTS, enough for a moving operand
+ */
+struct exec {
+	struct chip_job *job;
+	const struct timing *timing;
+	const struct num_ops *num;
+	bool strict, jitter, stochastic, faulted;
+	uint64_t serial;
+	uint64_t now;
+	uint64_t end;
+	uint64_t seq;
+	uint64_t prng_jitter, prng_sr;
+	unsigned int cores;
+	unsigned int ops_since_poll;
+	uint64_t due[NEURON_MAX_CORES * SLOTS];
+	struct exec_core *core[NEURON_MAX_CORES];
+	struct neuron_arg arg[NEURON_MAX_ARGS];
+	uint32_t args;
+	struct neuron_program_header header;
+	uint8_t *code;
+	size_t code_bytes;
+	struct insn *insn;
+	size_t insns;
+	struct neuron_dma_operand *dma;
+	size_t dmas;
+	struct xfer *free_xfer;
+	float *row[3];
+	struct check *check;
+	struct neuron_trace_record *trace;	/* neuron/trace.h */
+	uint64_t trace_count, trace_room, trace_max;
+	uint64_t trace_dropped;
+};
+
+static inline uint64_t *exec_due(struct exec *x, unsigned int core, unsigned int slot)
+{
+	return &x->due[core * SLOTS + slot];
+}
+
+static inline struct exec_core *stream_core(struct stream *s)
+{
+	return s->x->core[s->core];
+}
+
+/* --- exec.c ---------------------------------------------------------------------- */
+
+/*
+ * Ends the job at the instruction of @s. The first fault stays. Returns the record
+ * for the fields that say more, or a scratch one.
+ */
+struct neuron_fault_record *exec_fault(struct exec *x, const struct stream *s,
+				       enum neuron_fault code);
+/* The same for an instruction that the stream has left behind. */
+struct neuron_fault_record *exec_fault_at(struct exec *x, enum neuron_fault code,
+					  unsigned int core, unsigned int engine,
+					  uint32_t pc, const struct insn *insn);
+/* BAD_OPERAND of operand @index: @value was given where @limit is allowed. */
+bool exec_bad(struct stream *s, unsigned int index, uint64_t value, uint64_t limit);
+/* A latency, varied when the job asks for jitter. */
+uint64_t exec_latency(struct exec *x, uint64_t ticks);
+void exec_end_at(struct exec *x, uint64_t ticks);
+/* Looks at the host's abort and poll flags; pointers into HBM end here. False: abort. */
+bool exec_poll(struct exec *x);
+
+/* --- exec_program.c ---------------------------------------------------------------- */
+
+bool program_load(struct exec *x);
+/* The stream's current instruction, decoded and checked; NULL: faulted. */
+const struct insn *program_fetch(struct exec *x, struct stream *s);
+
+/* --- exec_sync.c --------------------------------------------------------------------- */
+
+void sync_reset(struct exec *x, struct exec_core *c);
+/* True: the waits of the current instruction hold, and were consumed. */
+bool sync_try(struct stream *s, uint64_t *when);
+/* Wait @i of the current instruction holds by itself. */
+bool sync_wait_holds(struct stream *s, unsigned int i);
+void sync_send(struct exec *x, unsigned int core, const struct update *update);
+void sync_arrive(struct exec *x, struct exec_core *c);
+void sync_update_from_stream(struct stream *s, uint64_t read, uint64_t complete);
+uint32_t sync_value(struct exec *x, struct exec_core *c, unsigned int sem);
+
+/* --- exec_dma.c ---------------------------------------------------------------------- */
+
+bool dma_prepare(struct stream *s);
+void dma_issue(struct stream *s, uint64_t first_byte);
+void dma_event(struct exec *x, struct exec_core *c);
+void dma_reset(struct exec *x, struct exec_core *c);
+
+/* --- insn*.c -------------------------------------------------------------------------- */
+
+/* Reads registers, checks limits, finds addresses. @index: operand number for faults. */
+bool opnd_resolve(struct stream *s, const struct neuron_ap *ap, unsigned int index,
+		  unsigned int spaces, struct opnd *op);
+bool insn_prepare(struct stream *s);
+void insn_run(struct stream *s);
+uint32_t insn_imm(const struct stream *s, const struct neuron_imm *imm);
+
+void row_load(const struct exec *x, const struct opnd *op, unsigned int part, float *dst);
+void row_store(struct exec *x, const struct opnd *op, unsigned int part, const float *src);
+const float *row_get(const struct exec *x, const struct opnd *op, unsigned int part, float *buf);
+float *row_target(const struct stream *s, unsigned int part, float *buf);
+void row_bits_load(const struct opnd *op, unsigned int part, uint32_t *dst);
+void row_bits_store(const struct opnd *op, unsigned int part, const uint32_t *src);
+const uint8_t *row_gather(const struct opnd *op, unsigned int part, void *buf);
+void row_scatter(const struct opnd *op, unsigned int part, const void *buf);
+float scalar_get(const struct scalar *s, unsigned int part);
+
+bool pe_prepare(struct stream *s);
+void pe_ldweights(struct stream *s);
+void pe_matmul(struct stream *s);
+
+bool act_prepare(struct stream *s);
+void act_activate(struct stream *s);
+void act_read_acc(struct stream *s);
+
+bool dve_prepare(struct stream *s);
+void dve_run(struct stream *s);
+
+bool pool_prepare(struct stream *s);
+void pool_run(struct stream *s);
+
+/* --- exec_copy.c ---------------------------------------------------------------------- */
+
+/* Moves the bytes of a transfer. */
+void copy_run_xfer(struct exec *x, struct exec_core *c, struct xfer *t);
+
+/* --- trace.c ------------------------------------------------------------------------- */
+
+void trace_begin(struct exec *x);
+/* Appends a record; its index, or UINT64_MAX. */
+uint64_t trace_add(struct exec *x, const struct neuron_trace_record *rec);
+void trace_end(struct exec *x);
+
+#endif /* NEURON_CHIP_EXEC_STATE_H */
