@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/* Kernel object, errors, memory, line table. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "priv.h"
+
+static const struct nki_arch archs[] = {
+#define NEURON_ARCH(id, name, product, device_id, nc_version, cores, stacks, stack_gib, stride, \
+		    sbuf_kib, host_bit, lnc, udma, h2t) \
+	{ name, nc_version, (sbuf_kib) * 1024u },
+#include "neuron/arch.def"
+#undef NEURON_ARCH
+};
+
+struct nki_kernel *nki_kernel_new(const char *name, const char *arch)
+{
+	struct nki_loc loc = { __FILE__, 0, "nki_kernel_new" };
+	struct nki_kernel *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->bufs_tail = &k->bufs;
+	k->edges_tail = &k->edges;
+	k->drop = -1;
+	k->arch = &archs[0];
+	if (getenv("NKI_DROP_SEMAPHORE"))
+		k->drop = atoi(getenv("NKI_DROP_SEMAPHORE"));
+	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++) {
+		if (arch && !strcmp(arch, archs[i].name)) {
+			k->arch = &archs[i];
+			arch = NULL;
+			break;
+		}
+	}
+	k->sbuf_top = k->arch->sbuf_bytes;
+	if (arch)
+		nki_fail(k, loc, "unknown architecture \"%s\"; allowed: trn1, inf2, trn2, trn3", arch);
+	if (!name || !*name || strlen(name) >= sizeof(k->name))
+		nki_fail(k, loc, "the name must have 1 to %zu bytes", sizeof(k->name) - 1);
+	else
+		strcpy(k->name, name);
+	return k;
+}
+
+void nki_free_chunks(struct nki_chunk **list)
+{
+	while (*list) {
+		struct nki_chunk *next = (*list)->next;
+
+		free(*list);
+		*list = next;
+	}
+}
+
+void nki_kernel_free(struct nki_kernel *k)
+{
+	if (!k)
+		return;
+	for (unsigned int e = 0; e < NKI_ENGINES; e++)
+		free(k->stream[e].word);
+	nki_free_chunks(&k->chunks);
+	nki_free_chunks(&k->build_chunks);
+	free(k->lines);
+	free(k->info_json);
+	free(k);
+}
+
+const char *nki_error(const struct nki_kernel *k)
+{
+	return k ? k->error : "out of memory";
+}
+
+bool nki_ok(const struct nki_kernel *k)
+{
+	return k && !k->error;
+}
+
+unsigned int nki_nc_version(const struct nki_kernel *k)
+{
+	return k ? k->arch->nc_version : 0;
+}
+
+void nki_fail(struct nki_kernel *k, struct nki_loc loc, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	if (!k || k->error)
+		return;
+	len = snprintf(k->error_text, sizeof(k->error_text), "%s:%d: %s: ", loc.file, loc.line, loc.name);
+	if (len < 0 || (size_t)len >= sizeof(k->error_text))
+		len = 0;
+	va_start(ap, fmt);
+	vsnprintf(k->error_text + len, sizeof(k->error_text) - len, fmt, ap);
+	va_end(ap);
+	k->error = k->error_text;
+}
+
+static void *chunk_alloc(struct nki_kernel *k, struct nki_chunk **list, size_t size)
+{
+	struct nki_chunk *c = NULL;
+
+	if (size < SIZE_MAX - sizeof(*c) - 16)
+		c = calloc(1, sizeof(*c) + 16 + size);
+	if (!c) {
+		nki_fail(k, (struct nki_loc){ "nki", 0, "memory" }, "the host is out of memory");
+		return NULL;
+	}
+	c->next = *list;
+	*list = c;
+	return (char *)c + 16;
+}
+
+void *nki_zalloc(struct nki_kernel *k, size_t size)
+{
+	return chunk_alloc(k, &k->chunks, size);
+}
+
+void *nki_build_zalloc(struct nki_kernel *k, size_t size)
+{
+	return chunk_alloc(k, &k->build_chunks, size);
+}
+
+/* Calls come in runs of the same line, so the search begins at the end. */
+unsigned int nki_debug_id(struct nki_kernel *k, struct nki_loc loc)
+{
+	for (size_t i = k->line_count; i-- > 0;) {
+		if (k->lines[i].line == loc.line && !strcmp(k->lines[i].file, loc.file) &&
+		    !strcmp(k->lines[i].name, loc.name))
+			return i + 1;
+	}
+	if (k->line_count == k->line_room) {
+		size_t room = k->line_room ? 2 * k->line_room : 64;
+		struct nki_line *lines = realloc(k->lines, room * sizeof(*lines));
+
+		if (!lines) {
+			nki_fail(k, loc, "the host is out of memory");
+			return 0;
+		}
+		k->lines = lines;
+		k->line_room = room;
+	}
+	k->lines[k->line_count] = (struct nki_line){ loc.file, loc.line, loc.name };
+	return ++k->line_count;
+}
+
+const struct nki_line *nki_line(struct nki_kernel *k, unsigned int debug_id)
+{
+	if (!k || !debug_id || debug_id > k->line_count)
+		return NULL;
+	return &k->lines[debug_id - 1];
+}
+
+struct nki_seq *nki_current_seq(struct nki_kernel *k)
+{
+	return k->loop ? &k->loop->body : &k->seq;
+}
+
+struct nki_item *nki_add_item(struct nki_kernel *k, struct nki_seq *seq, enum nki_item_kind kind)
+{
+	struct nki_item *item = nki_zalloc(k, sizeof(*item));
+
+	if (!item)
+		return NULL;
+	item->kind = kind;
+	if (seq->last)
+		seq->last->next = item;
+	else
+		seq->first = item;
+	seq->last = item;
+	k->built = false;
+	return item;
+}
+
+unsigned int nki_dtype_size(enum nki_dtype dtype)
+{
+	switch ((unsigned int)dtype) {
+#define NEURON_DTYPE(code, name, text, bytes) \
+	case code: \
+		return bytes;
+#include "neuron/isa.def"
+	}
+	return 0;
+}
+
+const char *nki_dtype_text(enum nki_dtype dtype)
+{
+	switch ((unsigned int)dtype) {
+#define NEURON_DTYPE(code, name, text, bytes) \
+	case code: \
+		return text;
+#include "neuron/isa.def"
+	}
+	return "unknown type";
+}
+
+bool nki_dtype_is_int(enum nki_dtype dtype)
+{
+	switch (dtype) {
+	case NKI_INT8:
+	case NKI_UINT8:
+	case NKI_INT16:
+	case NKI_UINT16:
+	case NKI_INT32:
+	case NKI_UINT32:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *nki_space_text(enum neuron_space space)
+{
+	switch (space) {
+	case NEURON_SPACE_SBUF:
+		return "SBUF";
+	case NEURON_SPACE_PSUM:
+		return "PSUM";
+	case NEURON_SPACE_HBM:
+		return "HBM";
+	default:
+		return "nothing";
+	}
+}
+
+void nki_drop_semaphore(struct nki_kernel *k, int n)
+{
+	if (!k)
+		return;
+	k->drop = n;
+	k->built = false;
+}

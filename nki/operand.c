@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+/* From views and scalars to access patterns, immediates and touched bytes. */
+#include <string.h>
+
+#include "priv.h"
+
+#define SBUF_FREE_LIMIT	65536	/* elements per partition and instruction */
+#define PSUM_FREE_LIMIT	4096
+
+struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, enum neuron_opcode op,
+			      enum neuron_engine engine)
+{
+	struct nki_insn *insn = nki_zalloc(k, sizeof(*insn));
+
+	if (!insn)
+		return NULL;
+	insn->w.opcode = op;
+	insn->w.words = 1;
+	insn->w.debug_id = htole32(nki_debug_id(k, loc));
+	for (unsigned int i = 0; i < 3; i++) {
+		insn->w.ap[i].offset_reg = NEURON_REG_NONE;
+		insn->w.ap[i].count_reg = NEURON_REG_NONE;
+	}
+	insn->point.debug_id = le32toh(insn->w.debug_id);
+	insn->point.engine = engine;
+	insn->point.queue = NKI_QUEUE_NONE;
+	return insn;
+}
+
+void nki_emit(struct nki_kernel *k, struct nki_insn *insn)
+{
+	struct nki_item *item = nki_add_item(k, nki_current_seq(k), NKI_ITEM_INSN);
+
+	if (item)
+		item->insn = insn;
+	for (unsigned int i = 0; i < insn->accesses; i++) {
+		if (k->weights_valid && insn->access[i].write &&
+		    nki_overlap(&insn->access[i], &k->weights))
+			k->weights_valid = false;
+	}
+}
+
+uint64_t nki_free_elements(struct nki_view v)
+{
+	uint64_t n = 1;
+
+	for (unsigned int d = 1; d < v.dims; d++)
+		n *= v.num[d];
+	return n;
+}
+
+bool nki_live(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v)
+{
+	if (!v.buf || v.buf->k != k) {
+		nki_fail(k, loc, "%s is missing, or of another kernel", what);
+		return false;
+	}
+	if (!v.buf->live) {
+		nki_fail(k, loc, "%s is a tile that was freed (allocated at %s:%d)", what,
+			 v.buf->loc.file, v.buf->loc.line);
+		return false;
+	}
+	return true;
+}
+
+static unsigned int first_dim(struct nki_view v)
+{
+	return v.buf->space == NEURON_SPACE_HBM ? 0 : 1;
+}
+
+static int64_t view_extent(struct nki_view v)
+{
+	int64_t bytes = nki_dtype_size(v.dtype);
+
+	for (unsigned int d = first_dim(v); d < v.dims; d++)
+		bytes += (int64_t)(v.num[d] - 1) * v.step[d] * nki_dtype_size(v.dtype);
+	return bytes;
+}
+
+/* Range of bytes that the register adds to the offset. False: not known. */
+static bool reg_range(struct nki_view v, int64_t *lo, int64_t *hi)
+{
+	struct nki_reg_info *info;
+
+	*lo = 0;
+	*hi = 0;
+	if (!v.reg.id)
+		return true;
+	info = &v.buf->k->reg[v.reg.id];
+	if (!info->ranged)
+		return false;
+	*lo = info->lo * v.reg_scale;
+	*hi = info->hi * v.reg_scale;
+	return true;
+}
+
+static bool range_ok(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v)
+{
+	int64_t lo, hi;
+
+	if (v.index || !reg_range(v, &lo, &hi))
+		return true;	/* checked when it runs */
+	if (v.offset + lo < 0 || v.offset + hi + view_extent(v) > (int64_t)v.buf->bytes) {
+		nki_fail(k, loc, "%s reaches bytes %lld to %lld of a %s of %llu bytes (%s:%d)", what,
+			 (long long)(v.offset + lo), (long long)(v.offset + hi + view_extent(v)),
+			 first_dim(v) ? "tile row" : "tensor", (unsigned long long)v.buf->bytes,
+			 v.buf->loc.file, v.buf->loc.line);
+		return false;
+	}
+	return true;
+}
+
+static bool partitions_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
+			  struct nki_view v)
+{
+	unsigned int n = v.num[0];
+	unsigned int align = n <= 32 ? 32 : n <= 64 ? 64 : 128;
+
+	if (v.part % align == 0 && v.part + n <= NEURON_PARTITIONS)
+		return true;
+	nki_fail(k, loc, "%s: %u partitions from %u; allowed starts: 0, 32, 64, 96 for up to 32 partitions, 0, 64 for up to 64, else 0",
+		 what, n, v.part);
+	return false;
+}
+
+static bool free_size_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
+			 struct nki_view v)
+{
+	uint64_t limit = v.buf->space == NEURON_SPACE_PSUM ? PSUM_FREE_LIMIT : SBUF_FREE_LIMIT;
+
+	if (nki_free_elements(v) <= limit)
+		return true;
+	nki_fail(k, loc, "%s: %llu elements per partition; allowed in %s: %llu", what,
+		 (unsigned long long)nki_free_elements(v), nki_space_text(v.buf->space),
+		 (unsigned long long)limit);
+	return false;
+}
+
+/*
+ * Dimensions [lo, hi) of a view as few hardware dimensions as possible, innermost
+ * first, after the *count that @num and @step hold already.
+ */
+static bool merge_dims(const struct nki_view *v, unsigned int lo, unsigned int hi, int64_t num_limit,
+		       unsigned int max, int64_t *num, int64_t *step, unsigned int *count,
+		       int *count_dim)
+{
+	unsigned int start = *count;
+
+	for (unsigned int d = hi; d-- > lo;) {
+		bool dynamic = v->count_reg.id && v->count_dim == d;
+		bool fixed = dynamic || (v->index && d == 0);
+		unsigned int last = *count - 1;
+
+		if (v->num[d] == 1 && !fixed)
+			continue;
+		if (*count > start && !fixed && *count_dim != (int)last &&
+		    v->step[d] == step[last] * num[last] && num[last] * v->num[d] <= num_limit) {
+			num[last] *= v->num[d];
+			continue;
+		}
+		if (*count == max)
+			return false;
+		if (dynamic)
+			*count_dim = *count;
+		num[*count] = v->num[d];
+		step[*count] = v->step[d];
+		(*count)++;
+	}
+	return true;
+}
+
+static bool ap_limits_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
+			 const int64_t *num, const int64_t *step, unsigned int count)
+{
+	for (unsigned int d = 0; d < count; d++) {
+		if (num[d] > UINT16_MAX || step[d] > INT16_MAX || step[d] < INT16_MIN) {
+			nki_fail(k, loc, "%s: %lld elements at a distance of %lld; allowed: 65535, and -32768 to 32767",
+				 what, (long long)num[d], (long long)step[d]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * @split: dimensions from it on stay apart from the ones before (0: none); @inner:
+ * how many hardware dimensions they became.
+ */
+bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
+		unsigned int split, struct neuron_ap *ap, unsigned int *inner)
+{
+	int64_t num[NEURON_AP_DIMS], step[NEURON_AP_DIMS];
+	unsigned int count = 0, middle = split ? split : 1;
+	int count_dim = -1;
+	bool ok;
+
+	if (!partitions_ok(k, loc, what, v) || !free_size_ok(k, loc, what, v) ||
+	    !range_ok(k, loc, what, v))
+		return false;
+	ok = merge_dims(&v, middle, v.dims, UINT16_MAX, NEURON_AP_DIMS, num, step, &count, &count_dim);
+	if (ok && inner && split && !count) {
+		num[0] = 1;	/* a reduction over dimensions of one element */
+		step[0] = 1;
+		count = 1;
+	}
+	if (inner)
+		*inner = count;
+	ok = ok && merge_dims(&v, 1, middle, UINT16_MAX, NEURON_AP_DIMS, num, step, &count, &count_dim);
+	if (!ok) {
+		nki_fail(k, loc, "%s: more than %d free dimensions that cannot be merged", what,
+			 NEURON_AP_DIMS);
+		return false;
+	}
+	if (!count) {
+		num[0] = 1;
+		step[0] = 1;
+		count = 1;
+	}
+	if (!ap_limits_ok(k, loc, what, num, step, count))
+		return false;
+	memset(ap, 0, sizeof(*ap));
+	ap->space = v.buf->space;
+	ap->dtype = v.dtype;
+	ap->part_start = v.part;
+	ap->part_count = v.num[0];
+	ap->offset = htole32(v.buf->base + v.offset);
+	ap->offset_reg = NEURON_REG_NONE;
+	ap->count_reg = count_dim < 0 ? NEURON_REG_NONE : v.count_reg.id - 1;
+	ap->count_dim = count_dim < 0 ? 0 : count_dim;
+	ap->dims = count;
+	for (unsigned int d = 0; d < count; d++) {
+		ap->num[d] = htole16(num[d]);
+		ap->step[d] = htole16(step[d]);
+	}
+	return true;
+}
+
+/* An access pattern's register counts bytes; a view's, elements. */
+bool nki_put_fix(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, struct nki_view v,
+		 unsigned int slot, uint8_t *offset_reg)
+{
+	struct nki_fix *fix = &insn->fix[insn->fixes];
+
+	if (!v.reg.id)
+		return true;
+	insn->regs |= 1ull << (v.reg.id - 1);
+	if (v.reg_scale == 1) {
+		*offset_reg = v.reg.id - 1;
+		return true;
+	}
+	if (v.reg_scale > INT32_MAX || v.reg_scale < INT32_MIN) {
+		nki_fail(k, loc, "a step of %lld bytes does not fit a register", (long long)v.reg_scale);
+		return false;
+	}
+	fix->reg = v.reg.id - 1;
+	fix->scale = v.reg_scale;
+	fix->temp = NKI_TEMP_REG + slot;
+	*offset_reg = fix->temp;
+	insn->fixes++;
+	return true;
+}
+
+bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, unsigned int slot,
+		  const char *what, struct nki_view v, unsigned int split)
+{
+	unsigned int inner = 0;
+
+	if (!insn || !nki_live(k, loc, what, v))
+		return false;
+	if (v.buf->space == NEURON_SPACE_HBM) {
+		nki_fail(k, loc, "%s is in HBM; allowed: SBUF or PSUM (nki_dma_copy first)", what);
+		return false;
+	}
+	if (v.buf->space == NEURON_SPACE_PSUM && insn->point.engine == NEURON_ENGINE_POOL) {
+		nki_fail(k, loc, "%s is in PSUM, which the gpsimd engine cannot reach; allowed: SBUF, or another engine",
+			 what);
+		return false;
+	}
+	if (!nki_put_ap(k, loc, what, v, split, &insn->w.ap[slot], &inner) ||
+	    !nki_put_fix(k, loc, insn, v, slot, &insn->w.ap[slot].offset_reg))
+		return false;
+	if (v.count_reg.id)
+		insn->regs |= 1ull << (v.count_reg.id - 1);
+	if (split)
+		insn->w.aux = htole32(inner);
+	return nki_add_access(k, insn, v, slot == 0);
+}
+
+static bool put_vec(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
+		    unsigned int slot, const char *what, struct nki_view v, unsigned int parts)
+{
+	struct neuron_imm *imm = &insn->w.imm[slot];
+
+	if (!nki_live(k, loc, what, v) || !partitions_ok(k, loc, what, v) || !range_ok(k, loc, what, v))
+		return false;
+	if (v.buf->space == NEURON_SPACE_HBM || nki_free_elements(v) != 1 || v.num[0] != parts ||
+	    v.reg.id) {
+		nki_fail(k, loc, "%s: %u partitions of %llu elements in %s; allowed: a (%u, 1) tile in SBUF or PSUM without register offset",
+			 what, v.num[0], (unsigned long long)nki_free_elements(v),
+			 nki_space_text(v.buf->space), parts);
+		return false;
+	}
+	if (v.buf->space == NEURON_SPACE_PSUM && insn->point.engine == NEURON_ENGINE_POOL) {
+		nki_fail(k, loc, "%s is in PSUM, which the gpsimd engine cannot reach", what);
+		return false;
+	}
+	imm->kind = NEURON_IMM_VEC;
+	imm->dtype = v.dtype;
+	imm->space = v.buf->space;
+	imm->part = v.part;
+	imm->value = htole32(v.buf->base + v.offset);
+	return nki_add_access(k, insn, v, false);
+}
+
+bool nki_put_scalar(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
+		    unsigned int slot, const char *what, struct nki_scalar s, unsigned int parts)
+{
+	struct neuron_imm *imm = &insn->w.imm[slot];
+	uint32_t bits;
+
+	switch (s.kind) {
+	case NEURON_IMM_NONE:
+		return true;
+	case NEURON_IMM_F32:
+		memcpy(&bits, &s.f, sizeof(bits));
+		imm->dtype = NEURON_DTYPE_FLOAT32;
+		break;
+	case NEURON_IMM_I32:
+		bits = s.i;
+		imm->dtype = NEURON_DTYPE_INT32;
+		break;
+	case NEURON_IMM_REG:
+		if (!nki_reg_ok(k, loc, s.reg))
+			return false;
+		bits = s.reg.id - 1;
+		imm->dtype = s.dtype;
+		insn->regs |= 1ull << bits;
+		break;
+	case NEURON_IMM_VEC:
+		return put_vec(k, loc, insn, slot, what, s.vec, parts);
+	default:
+		nki_fail(k, loc, "%s is not a scalar operand", what);
+		return false;
+	}
+	imm->kind = s.kind;
+	imm->value = htole32(bits);
+	return true;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Touched bytes							    */
+
+static void sort_dims(struct nki_access *a)
+{
+	for (unsigned int i = 1; i < a->dims; i++) {
+		for (unsigned int j = i; j > 0 && a->step[j] > a->step[j - 1]; j--) {
+			int64_t n = a->num[j], s = a->step[j];
+
+			a->num[j] = a->num[j - 1];
+			a->step[j] = a->step[j - 1];
+			a->num[j - 1] = n;
+			a->step[j - 1] = s;
+		}
+	}
+}
+
+static void add_dims(struct nki_view v, struct nki_access *a)
+{
+	int64_t size = nki_dtype_size(v.dtype);
+
+	a->run = size;
+	for (unsigned int d = first_dim(v); d < v.dims; d++) {
+		if (v.num[d] == 1 || !v.step[d])
+			continue;
+		a->num[a->dims] = v.num[d];
+		a->step[a->dims++] = v.step[d] * size;
+	}
+	sort_dims(a);
+	while (a->dims && a->step[a->dims - 1] <= a->run) {
+		a->run += (a->num[a->dims - 1] - 1) * a->step[a->dims - 1];
+		a->dims--;
+	}
+}
+
+void nki_view_access(struct nki_view v, bool write, struct nki_access *a)
+{
+	bool hbm = v.buf->space == NEURON_SPACE_HBM;
+	int64_t base = hbm ? 0 : (int64_t)v.buf->base;
+	int64_t lo, hi;
+
+	memset(a, 0, sizeof(*a));
+	a->space = v.buf->space;
+	a->write = write;
+	a->arg = hbm ? v.buf->arg : 0;
+	a->part = hbm ? 0 : v.part;
+	a->parts = hbm ? 1 : v.num[0];
+	if (v.index || !reg_range(v, &lo, &hi)) {
+		a->lo = base;
+		a->hi = base + v.buf->bytes;
+		a->run = v.buf->bytes;
+		return;
+	}
+	a->lo = base + v.offset + lo;
+	a->hi = base + v.offset + hi + view_extent(v);
+	a->run = a->hi - a->lo;
+	if (lo == hi)
+		add_dims(v, a);
+}
+
+bool nki_add_access(struct nki_kernel *k, struct nki_insn *insn, struct nki_view v, bool write)
+{
+	/* The caller's arguments that nobody writes need no order. */
+	if (v.buf->space == NEURON_SPACE_HBM && v.buf->kind != NKI_TENSOR_OUTPUT &&
+	    v.buf->kind != NKI_TENSOR_SCRATCH)
+		return true;
+	nki_view_access(v, write, &insn->access[insn->accesses++]);
+	return true;
+}

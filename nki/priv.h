@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside of the builder. A kernel is a tree of items in program order: the user
+ * writes a sequential program, and its meaning is that of running the items one
+ * after the other. sync.c finds out which orders the hardware does not give by
+ * itself and makes edges of them; lower.c writes five streams.
+ */
+#ifndef NKI_PRIV_H
+#define NKI_PRIV_H
+
+#include <endian.h>
+#include <stdarg.h>
+
+#include "nki.h"
+
+#define NKI_ERROR_BYTES		2048
+#define NKI_PHYS_REGS		60	/* 60 to 63: scaled offsets, see lower.c */
+#define NKI_TEMP_REG		60
+#define NKI_QUEUE_NONE		0xff
+#define NKI_MAX_ACCESSES	8
+#define NKI_TILE_ALIGN		64	/* bytes; keeps rows on the host's cache lines */
+
+/* Streams: engines by their number, then DMA queues. */
+#define NKI_ENGINES		NEURON_ENGINE_COUNT
+#define NKI_STREAMS		(NKI_ENGINES + NEURON_DMA_QUEUES)
+#define NKI_DMA_SEM		16	/* what a transfer adds to its semaphore, as on AWS's chips */
+
+struct nki_arch {
+	const char *name;
+	unsigned int nc_version;
+	uint32_t sbuf_bytes;	/* of a partition */
+};
+
+/**
+ * struct nki_buf - a tile or tensor
+ * @space: SBUF, PSUM or HBM
+ * @base: tiles: byte in the partition
+ * @bytes: of a partition (tiles) or of the tensor
+ * @part, @parts: partitions of a tile
+ * @live: tile not freed
+ * @loop: loop body that it was allocated in
+ * @kind, @name, @arg, @data: tensors
+ */
+struct nki_buf {
+	struct nki_kernel *k;
+	struct nki_buf *next;
+	enum neuron_space space;
+	enum nki_dtype dtype;
+	unsigned int dims;
+	uint32_t num[NKI_MAX_DIMS];
+	struct nki_loc loc;
+	uint64_t base;
+	uint64_t bytes;
+	unsigned int part, parts;
+	bool live;
+	struct nki_loop *loop;
+	enum nki_tensor_kind kind;
+	char *name;
+	unsigned int arg;
+	void *data;
+};
+
+/**
+ * struct nki_access - bytes that an instruction reads or writes
+ * @arg: HBM: argument number
+ * @lo, @hi: first byte, and one past the last
+ * @dims, @num, @step: runs of @run bytes at multiples of positive steps from @lo,
+ *	outermost first; 0 dimensions: one run
+ */
+struct nki_access {
+	enum neuron_space space;
+	bool write;
+	unsigned int arg;
+	unsigned int part, parts;
+	int64_t lo, hi;
+	int64_t run;
+	unsigned int dims;
+	int64_t num[NKI_MAX_DIMS];
+	int64_t step[NKI_MAX_DIMS];
+};
+
+struct nki_edge_priv;
+
+/**
+ * struct nki_point - a place in a stream that can wait and signal
+ * @debug_id: line of it
+ * @engine: stream that executes it
+ * @queue: DMA queue that does the work, or NKI_QUEUE_NONE
+ * @pos, @idx: position in its sequence, and number in its stream, see sync.c
+ * @waits, @signals: edges, linked by next_wait and next_signal
+ */
+struct nki_point {
+	unsigned int debug_id;
+	uint8_t engine;
+	uint8_t queue;
+	int pos;
+	int idx;
+	struct nki_edge_priv *waits;
+	struct nki_edge_priv *signals;
+};
+
+/**
+ * struct nki_edge_priv - one semaphore edge
+ * @from, @to: points
+ * @relay: when set, the signal is not made by @from but by the stream of @relay->to
+ *	when it has waited for @relay
+ * @loop: sequence that the edge belongs to, NULL: the outermost
+ * @carried: @to waits for the previous iteration
+ * @signal_pos, @wait_pos: order in the two streams
+ * @relays: edges whose @relay this is
+ */
+struct nki_edge_priv {
+	struct nki_edge_priv *next;
+	struct nki_edge_priv *next_wait;
+	struct nki_edge_priv *next_signal;	/* of @from, or of @relay */
+	struct nki_edge_priv *relays;
+	struct nki_point *from, *to;
+	struct nki_edge_priv *relay;
+	struct nki_loop *loop;
+	unsigned int depth;
+	bool carried;
+	bool dropped;
+	const char *reason;
+	int signal_pos, wait_pos;
+	unsigned int sem;
+	unsigned int number;
+};
+
+/* A scaled register: the sequencer computes reg * scale just before the instruction. */
+struct nki_fix {
+	unsigned int reg;	/* physical */
+	int32_t scale;
+	unsigned int temp;	/* physical */
+};
+
+struct nki_insn {
+	struct neuron_insn w;
+	struct neuron_dma_operand dma[2];
+	struct nki_access access[NKI_MAX_ACCESSES];
+	unsigned int accesses;
+	struct nki_fix fix[3];
+	unsigned int fixes;
+	uint64_t regs;		/* physical registers that it reads */
+	struct nki_point point;
+};
+
+/* A register operation: every engine that needs the register executes it. */
+struct nki_regop {
+	struct neuron_insn w;
+	struct nki_access access;
+	bool has_access;
+	struct nki_fix fix;
+	bool has_fix;
+	unsigned int dst;
+	uint64_t regs;
+	struct nki_point point[NKI_ENGINES];
+};
+
+struct nki_seq {
+	struct nki_item *first, *last;
+};
+
+/**
+ * struct nki_loop - a device loop
+ * @engines: mask of streams that execute it
+ * @pre, @post: before the first and after the last iteration, by engine
+ * @records: what the body touches, for the sequence around it
+ */
+struct nki_loop {
+	struct nki_loop *parent;
+	unsigned int depth;		/* 1: outermost loop */
+	unsigned int number;		/* 1 to n, in program order */
+	unsigned int reg;		/* physical */
+	int32_t lo, step;
+	struct nki_scalar hi;
+	uint64_t hi_regs;
+	unsigned int debug_id;
+	struct nki_seq body;
+	unsigned int engines;
+	struct nki_point pre[NKI_ENGINES], post[NKI_ENGINES];
+	struct nki_record *records;
+	size_t record_count;
+};
+
+enum nki_item_kind {
+	NKI_ITEM_INSN,
+	NKI_ITEM_REGOP,
+	NKI_ITEM_LOOP,
+};
+
+struct nki_item {
+	enum nki_item_kind kind;
+	struct nki_item *next;
+	union {
+		struct nki_insn *insn;
+		struct nki_regop *regop;
+		struct nki_loop *loop;
+	};
+};
+
+/* What the builder knows of a register. */
+struct nki_reg_info {
+	bool used;
+	bool counter;		/* of a loop */
+	bool ranged;		/* lo <= value <= hi */
+	int64_t lo, hi;
+	struct nki_loop *loop;
+};
+
+struct nki_words {
+	struct neuron_insn *word;	/* any of the 128-byte words */
+	size_t count, room;
+};
+
+struct nki_chunk {
+	struct nki_chunk *next;
+};
+
+struct nki_kernel {
+	char name[256];
+	const struct nki_arch *arch;
+	char *error;
+	char error_text[NKI_ERROR_BYTES];
+	struct nki_chunk *chunks;	/* memory that lives as long as the kernel */
+	struct nki_chunk *build_chunks;	/* until the next build */
+
+	struct nki_buf *bufs, **bufs_tail;
+	unsigned int arg_count;
+	uint64_t sbuf_high;		/* one past the highest byte ever given to a tile */
+	uint64_t sbuf_top;		/* tiles of the library lie above */
+	unsigned int psum_next;		/* bank to try first */
+
+	struct nki_line *lines;
+	size_t line_count, line_room;
+
+	struct nki_seq prologue, seq;
+	struct nki_loop *loop;		/* being recorded */
+	unsigned int loops;
+	struct nki_reg_info reg[NKI_PHYS_REGS + 1];
+	uint8_t queue_owner[NEURON_DMA_QUEUES];
+
+	/* Set of matmul weights that the PE holds, to leave out LDWEIGHTS. */
+	bool weights_valid;
+	struct neuron_ap weights_ap;
+	struct nki_access weights;
+	struct {
+		enum nki_dtype dtype;
+		struct nki_view view;
+	} identity[8];
+	unsigned int identities;
+
+	char *info_json;
+
+	/* Result of the last build. */
+	bool built;
+	int drop;
+	struct nki_edge_priv *edges, **edges_tail;
+	unsigned int edge_count;
+	unsigned int semaphores;
+	uint64_t reg_used[NKI_ENGINES];	/* registers that the engine's stream needs */
+	struct nki_words stream[NKI_ENGINES];
+};
+
+/* kernel.c */
+void nki_fail(struct nki_kernel *k, struct nki_loc loc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void *nki_zalloc(struct nki_kernel *k, size_t size);
+void *nki_build_zalloc(struct nki_kernel *k, size_t size);
+void nki_free_chunks(struct nki_chunk **list);
+unsigned int nki_debug_id(struct nki_kernel *k, struct nki_loc loc);
+struct nki_item *nki_add_item(struct nki_kernel *k, struct nki_seq *seq, enum nki_item_kind kind);
+struct nki_seq *nki_current_seq(struct nki_kernel *k);
+bool nki_ok(const struct nki_kernel *k);
+bool nki_reg_ok(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg);
+const char *nki_dtype_text(enum nki_dtype dtype);
+const char *nki_space_text(enum neuron_space space);
+bool nki_dtype_is_int(enum nki_dtype dtype);
+
+/* alloc.c */
+struct nki_buf *nki_new_buf(struct nki_kernel *k, struct nki_loc loc, enum neuron_space space,
+			    enum nki_dtype dtype, const uint32_t *num, size_t dims);
+struct nki_view nki_whole(struct nki_buf *buf);
+struct nki_view nki_top_tile(struct nki_kernel *k, struct nki_loc loc, enum nki_dtype dtype,
+			     uint32_t parts, uint32_t columns);
+
+/* operand.c */
+struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, enum neuron_opcode op,
+			      enum neuron_engine engine);
+void nki_emit(struct nki_kernel *k, struct nki_insn *insn);
+bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, unsigned int slot,
+		  const char *what, struct nki_view v, unsigned int split);
+bool nki_put_scalar(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
+		    unsigned int slot, const char *what, struct nki_scalar s, unsigned int parts);
+bool nki_add_access(struct nki_kernel *k, struct nki_insn *insn, struct nki_view v, bool write);
+void nki_view_access(struct nki_view v, bool write, struct nki_access *a);
+bool nki_live(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v);
+uint64_t nki_free_elements(struct nki_view v);
+bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
+		unsigned int split, struct neuron_ap *ap, unsigned int *inner);
+bool nki_put_fix(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, struct nki_view v,
+		 unsigned int slot, uint8_t *offset_reg);
+
+/* depend.c */
+bool nki_overlap(const struct nki_access *a, const struct nki_access *b);
+bool nki_covers(const struct nki_access *a, const struct nki_access *b);
+
+/* regs.c */
+void nki_find_streams(struct nki_kernel *k);
+
+/* sync.c */
+int nki_place_semaphores(struct nki_kernel *k);
+
+/* lower.c */
+int nki_lower(struct nki_kernel *k);
+
+/* build.c */
+int nki_finish(struct nki_kernel *k);
+
+#endif /* NKI_PRIV_H */
