@@ -342,7 +342,7 @@ static void tell_user(struct chip_slot *s)
 		if (fault)
 			set_fault(job, fault, bad, sizeof(c));
 	}
-	atomic_thread_fence(memory_order_seq_cst);
+	atomic_thread_fence(memory_order_release);
 	if (job->desc.fence_va && !(job->desc.fence_va % 8)) {
 		fault = chip_vm_write(s->vm, job->desc.fence_va, &value, sizeof(value), &bad);
 		if (fault)
@@ -361,7 +361,7 @@ static bool tell_driver(struct chip_slot *s)
 	fill_completion(s, &c, phase ^ 1);
 	if (!chip_dma_write(s->chip, at, &c, sizeof(c)))
 		return false;
-	atomic_thread_fence(memory_order_seq_cst);
+	atomic_thread_fence(memory_order_release);
 	return chip_dma_write(s->chip, at + offsetof(struct neuron_completion, phase), &word, sizeof(word));
 }
 

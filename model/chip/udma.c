@@ -265,7 +265,7 @@ static void run_batch(struct batch *b)
 		if (!dests || !copy_packet(b, sources))
 			return;
 		/* The next packet may be the one that tells software that this is done. */
-		atomic_thread_fence(memory_order_seq_cst);
+		atomic_thread_fence(memory_order_release);
 		for (i = 0; i < dests; i++) {
 			if (le32toh(b->desc[S2M][b->used[S2M] + i].flags) & NEURON_UDMA_DESC_INT_EN)
 				b->irq = true;
