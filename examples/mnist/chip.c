@@ -2,9 +2,11 @@
 /*
  * Training and classifying on the chip.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "nrt/nrt_profile.h"
 #include "program.h"
@@ -288,21 +290,27 @@ out:
 
 int run_rate(const struct options *opt, const struct digits *d)
 {
+	struct options traced = *opt;
+	char path[] = "/tmp/mnist-rate.XXXXXX", arch[16];
 	struct trainer *t;
-	char arch[16];
-	int err = -1;
+	int fd, err = -1;
 
+	traced.epochs = 1;
+	traced.profile = path;
 	if (session_open(arch))
 		return -1;
-	t = trainer_new(opt, d, build_train(arch, STEPS));
-	if (t && !send_schedule(t, 0)) {
-		err = opt->profile ? execute_traced(t) : program_execute(&t->program);
-		if (!err)
-			printf("%s %.2f us a step (modelled)\n", arch,
-			       (double)program_modelled_ns(&t->program) / 1000 / STEPS);
+	fd = mkstemp(path);
+	if (fd < 0) {
+		session_close();
+		return fail("cannot create a file in /tmp: %s", strerror(errno));
 	}
+	close(fd);
+	t = trainer_new(&traced, d, build_train(arch, STEPS));
+	if (t && !send_schedule(t, 0) && !execute_traced(t))
+		err = show_rate(path);
 	trainer_free(t);
 	session_close();
+	unlink(path);
 	return err;
 }
 

@@ -7,7 +7,9 @@
  *	forward.c	the program that classifies
  *	session.c	libnrt: load a program, bind tensors, execute
  *	host.c		the same mathematics in plain fp32 C, to check against
+ *	record.c	a run in a file
  *	verify.c	every step's loss recomputed by host.c
+ *	rate.c		modelled time of a step
  *	show.c		what is printed
  *	mnist.c		main()
  */

@@ -89,8 +89,12 @@ int verifier_end(struct verifier *v, const struct outcome *outcome);
 int run_train(const struct options *opt, const struct digits *d);
 /* Train a few steps without one of the program's semaphores; strict mode must object. */
 int run_bug(const struct options *opt, const struct digits *d);
-/* Modelled time of a step on this chip, one line. */
+/* Modelled time of a step on this chip, a row of a table. */
 int run_rate(const struct options *opt, const struct digits *d);
+
+/* --- rate.c: the row, from the trace of an epoch ------------------------------------ */
+
+int show_rate(const char *path);
 
 /* --- show.c ---------------------------------------------------------------------------- */
 

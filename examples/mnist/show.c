@@ -29,10 +29,10 @@ void show_epoch(unsigned int number, const struct epoch *e, double wall_s, uint6
 
 	for (unsigned int i = 0; i < BARS; i++) {
 		float loss = mean(e->loss + i * STEPS / BARS, STEPS / BARS);
-		/* Logarithmic: each level is a factor of two, the top one from 2 on. */
+		/* Logarithmic: a level is a factor of 1.7, the top one begins at 2. */
 		int level = 7;
 
-		for (float limit = 2; level > 0 && loss < limit; limit /= 2)
+		for (float limit = 2; level > 0 && loss < limit; limit /= 1.7f)
 			level--;
 		strcat(graph, bar[level]);
 	}
