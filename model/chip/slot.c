@@ -145,12 +145,13 @@ static const char *control(struct chip_slot *s, uint32_t value)
 
 static const char *ring_doorbell(struct chip_slot *s, uint32_t value)
 {
-	uint32_t size = 1u << s->ring_order;
+	uint32_t size;
 
 	if (!s->enabled)
 		return "doorbell while disabled";
 	if (s->error || s->reset_pending)
 		return NULL;
+	size = 1u << s->ring_order;
 	if (value - s->taken > size || value - s->producer > size)
 		return "doorbell out of range";
 	s->producer = value;
@@ -159,6 +160,8 @@ static const char *ring_doorbell(struct chip_slot *s, uint32_t value)
 
 static const char *cq_consumed(struct chip_slot *s, uint32_t value)
 {
+	if (!s->enabled)
+		return "completion head while disabled";
 	if (s->done - value > 1u << s->cq_order)
 		return "completion head out of range";
 	s->cq_head = value;
