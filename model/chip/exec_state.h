@@ -25,7 +25,7 @@
 /* Elements of a row that an instruction may touch, per operand. */
 #define SBUF_ELEMENTS	65536u
 #define PSUM_ELEMENTS	4096u
-#define SCRATCH_ELEMENTS (2u * 128 * PSUM_ELEMENTS)
+#define SCRATCH_ELEMENTS (2u * 128 * (PSUM_ELEMENTS + 64))
 
 /**
  * struct isa_row - a row of isa.def

@@ -139,13 +139,28 @@ bool pe_prepare(struct stream *s)
 	return s->cur->w.opcode == NEURON_OP_LDWEIGHTS ? ldweights_prepare(s) : matmul_prepare(s);
 }
 
+/* Row k of the array, NUM_MR columns at a time, the last ones padded with zeros. */
+static void pack_weights(struct pe_weights *w, unsigned int k, const float *row)
+{
+	unsigned int m;
+
+	for (m = 0; m + NUM_MR <= w->m; m += NUM_MR)
+		memcpy(&w->panel[((size_t)m * w->k) + k * NUM_MR], row + m, NUM_MR * sizeof(float));
+	if (m < w->m) {
+		float *to = &w->panel[((size_t)m * w->k) + k * NUM_MR];
+
+		memset(to, 0, NUM_MR * sizeof(float));
+		memcpy(to, row + m, (w->m - m) * sizeof(float));
+	}
+}
+
 /* Row k of the array: in double row mode the second half of a partition's elements. */
 void pe_ldweights(struct stream *s)
 {
 	struct pe *pe = stream_core(s)->pe;
 	struct pe_weights *w = &pe->buf[!pe->active];
 	const struct opnd *src = &s->op[1];
-	unsigned int rows = pe_rows(&s->cur->w), p, k, m;
+	unsigned int rows = pe_rows(&s->cur->w), p, k;
 	float *row = s->x->row[0];
 
 	w->dtype = src->dtype;
@@ -159,39 +174,39 @@ void pe_ldweights(struct stream *s)
 			memcpy(&w->raw[(size_t)p * w->m * w->bytes],
 			       row_gather(src, p, s->x->row[1]), (size_t)w->m * w->bytes);
 		row_load(s->x, src, p, row);
-		for (k = p; k < w->k; k += src->parts) {
-			const float *part = row + (k / src->parts) * w->m;
-
-			for (m = 0; m < w->m; m++)
-				w->panel[(m / NUM_MR * w->k + k) * NUM_MR + m % NUM_MR] = part[m];
-			for (; m % NUM_MR; m++)
-				w->panel[(m / NUM_MR * w->k + k) * NUM_MR + m % NUM_MR] = 0.0f;
-		}
+		for (k = p; k < w->k; k += src->parts)
+			pack_weights(w, k, row + (size_t)(k / src->parts) * w->m);
 	}
 	w->loaded = true;
 	pe->pending = true;
 }
 
-/* The moving operand as fp32 in panels of NUM_NR columns: [n / NUM_NR][k][NUM_NR]. */
-static void pack_moving(struct stream *s, float *panel, unsigned int k_all, unsigned int n)
+/* Row length of the moving operand's copy: off powers of two, for the host's cache. */
+static size_t moving_ld(unsigned int n)
+{
+	return (n + NUM_NR - 1) / NUM_NR * NUM_NR + 16;
+}
+
+/* The moving operand as fp32, [k][ld], padded with zeros to whole blocks. */
+static void unpack_moving(struct stream *s, float *x, unsigned int k_all, unsigned int n)
 {
 	const struct opnd *src = &s->op[1];
-	unsigned int p, k, j;
+	size_t ld = moving_ld(n);
+	unsigned int p, k;
 
 	for (p = 0; p < src->parts; p++) {
-		const float *row = row_get(s->x, src, p, s->x->row[0]);
+		float *to = x + p * ld;
 
+		if (k_all == src->parts) {
+			row_load(s->x, src, p, to);
+			memset(to + n, 0, (ld - n) * sizeof(float));
+			continue;
+		}
+		row_load(s->x, src, p, s->x->row[0]);
 		for (k = p; k < k_all; k += src->parts) {
-			const float *part = row + (size_t)(k / src->parts) * n;
-
-			for (j = 0; j < n; j += NUM_NR) {
-				float *to = panel + ((size_t)(j / NUM_NR) * k_all + k) * NUM_NR;
-				unsigned int cols = n - j < NUM_NR ? n - j : NUM_NR;
-
-				memcpy(to, part + j, cols * sizeof(float));
-				if (cols < NUM_NR)
-					memset(to + cols, 0, (NUM_NR - cols) * sizeof(float));
-			}
+			to = x + k * ld;
+			memcpy(to, s->x->row[0] + (size_t)(k / src->parts) * n, n * sizeof(float));
+			memset(to + n, 0, (ld - n) * sizeof(float));
 		}
 	}
 }
@@ -214,6 +229,29 @@ static void put_row(struct stream *s, unsigned int m, unsigned int at, unsigned 
 		num_store_sr(dst->dtype, to, dst->bytes, from, cols, &s->x->prng_sr);
 	else
 		s->x->num->store(dst->dtype, to, dst->bytes, from, cols);
+}
+
+/* A block of the product, at row @m and column @j. */
+static void put_block(struct stream *s, unsigned int m, unsigned int j, const float *acc)
+{
+	const struct opnd *dst = &s->op[0];
+	unsigned int rows = dst->parts - m < NUM_MR ? dst->parts - m : NUM_MR;
+	unsigned int cols = dst->n - j < NUM_NR ? dst->n - j : NUM_NR;
+	uint8_t *to = dst->base + m * dst->stride + (size_t)j * dst->bytes;
+	unsigned int i;
+
+	if (dst->dense && dst->dtype == NEURON_DTYPE_FLOAT32 && (uintptr_t)to % 4 == 0) {
+		s->x->num->put(to, dst->stride, acc, rows, cols,
+			       s->cur->w.flags & NEURON_FLAG_ACCUMULATE);
+		return;
+	}
+	for (i = 0; i < rows; i++) {
+		if (dst->dense)
+			put_row(s, m + i, j, cols, acc + i * NUM_NR);
+		else
+			memcpy(s->x->row[2] + (size_t)(m + i) * dst->n + j, acc + i * NUM_NR,
+			       cols * sizeof(float));
+	}
 }
 
 /* For destinations that are not one run: whole rows through a buffer. */
@@ -270,8 +308,8 @@ void pe_matmul(struct stream *s)
 {
 	struct pe *pe = stream_core(s)->pe;
 	const struct opnd *dst = &s->op[0];
-	float *panel = s->x->row[1], *rows = s->x->row[2];
-	unsigned int n = dst->n, m, j, i;
+	float *moving = s->x->row[1];
+	unsigned int n = dst->n, m, j;
 	struct pe_weights *w;
 	float acc[NUM_MR * NUM_NR] __attribute__((aligned(64)));
 
@@ -285,22 +323,14 @@ void pe_matmul(struct stream *s)
 		transpose_bits(s, w);
 		return;
 	}
-	pack_moving(s, panel, w->k, n);
+	unpack_moving(s, moving, w->k, n);
 	for (j = 0; j < n; j += NUM_NR) {
-		unsigned int cols = n - j < NUM_NR ? n - j : NUM_NR;
-
 		for (m = 0; m < w->m; m += NUM_MR) {
-			s->x->num->matmul(acc, w->panel + (size_t)m * w->k,
-					  panel + (size_t)j * w->k, w->k);
-			for (i = 0; i < NUM_MR && m + i < w->m; i++) {
-				if (dst->dense)
-					put_row(s, m + i, j, cols, acc + i * NUM_NR);
-				else
-					memcpy(rows + (size_t)(m + i) * n + j, acc + i * NUM_NR,
-					       cols * sizeof(float));
-			}
+			s->x->num->matmul(acc, w->panel + (size_t)m * w->k, moving + j,
+					  moving_ld(n), w->k);
+			put_block(s, m, j, acc);
 		}
 	}
 	if (!dst->dense)
-		put_strided(s, rows, w->m);
+		put_strided(s, s->x->row[2], w->m);
 }

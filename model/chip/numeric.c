@@ -31,17 +31,14 @@ const struct num_alu num_alus[64] = {
 #include "neuron/isa.def"
 };
 
-/*
- * A panel of the PE array: acc[NUM_MR][NUM_NR] = sum over k of w[k][.] x[k][.], each
- * sum by fused multiply-add from 0 in increasing k.
- */
-static void matmul_base(float *acc, const float *w, const float *x, unsigned int k)
+static void matmul_base(float *acc, const float *w, const float *x, size_t ldx,
+			 unsigned int k)
 {
 	unsigned int i, m, n;
 
 	for (i = 0; i < NUM_MR * NUM_NR; i++)
 		acc[i] = 0.0f;
-	for (i = 0; i < k; i++, w += NUM_MR, x += NUM_NR)
+	for (i = 0; i < k; i++, w += NUM_MR, x += ldx)
 		for (m = 0; m < NUM_MR; m++)
 			for (n = 0; n < NUM_NR; n++)
 				acc[m * NUM_NR + n] = fmaf(w[m], x[n], acc[m * NUM_NR + n]);
@@ -49,7 +46,8 @@ static void matmul_base(float *acc, const float *w, const float *x, unsigned int
 
 #if defined(__x86_64__)
 TARGET_AVX512
-static void matmul_avx512(float *acc, const float *w, const float *x, unsigned int k)
+static void matmul_avx512(float *acc, const float *w, const float *x, size_t ldx,
+			 unsigned int k)
 {
 	__m512 c[NUM_MR][2];
 	unsigned int i, m;
@@ -57,7 +55,7 @@ static void matmul_avx512(float *acc, const float *w, const float *x, unsigned i
 #pragma GCC unroll 8
 	for (m = 0; m < NUM_MR; m++)
 		c[m][0] = c[m][1] = _mm512_setzero_ps();
-	for (i = 0; i < k; i++, w += NUM_MR, x += NUM_NR) {
+	for (i = 0; i < k; i++, w += NUM_MR, x += ldx) {
 		__m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + 16);
 
 #pragma GCC unroll 8
@@ -77,7 +75,8 @@ static void matmul_avx512(float *acc, const float *w, const float *x, unsigned i
 
 /* A quarter of the panel: 4 rows of 16 columns fit 16 registers. */
 TARGET_AVX2
-static void matmul_avx2_part(float *acc, const float *w, const float *x, unsigned int k)
+static void matmul_avx2_part(float *acc, const float *w, const float *x, size_t ldx,
+			 unsigned int k)
 {
 	__m256 c[4][2];
 	unsigned int i, m;
@@ -85,7 +84,7 @@ static void matmul_avx2_part(float *acc, const float *w, const float *x, unsigne
 #pragma GCC unroll 4
 	for (m = 0; m < 4; m++)
 		c[m][0] = c[m][1] = _mm256_setzero_ps();
-	for (i = 0; i < k; i++, w += NUM_MR, x += NUM_NR) {
+	for (i = 0; i < k; i++, w += NUM_MR, x += ldx) {
 		__m256 x0 = _mm256_loadu_ps(x), x1 = _mm256_loadu_ps(x + 8);
 
 #pragma GCC unroll 4
@@ -104,13 +103,14 @@ static void matmul_avx2_part(float *acc, const float *w, const float *x, unsigne
 }
 
 TARGET_AVX2
-static void matmul_avx2(float *acc, const float *w, const float *x, unsigned int k)
+static void matmul_avx2(float *acc, const float *w, const float *x, size_t ldx,
+			 unsigned int k)
 {
 	unsigned int m, n;
 
 	for (m = 0; m < NUM_MR; m += 4)
 		for (n = 0; n < NUM_NR; n += 16)
-			matmul_avx2_part(acc + m * NUM_NR + n, w + m, x + n, k);
+			matmul_avx2_part(acc + m * NUM_NR + n, w + m, x + n, ldx, k);
 }
 #endif
 
@@ -134,9 +134,12 @@ TARGET static void act_##isa(unsigned int fn, float *dst, const float *a, size_t
 { k_act(fn, dst, a, n); }							\
 TARGET static float reduce_##isa(unsigned int op, const float *a, size_t n)	\
 { return k_reduce(op, a, n); }							\
+TARGET static void put_##isa(void *dst, size_t stride, const float *acc,	\
+			     unsigned int rows, unsigned int cols, bool add)	\
+{ k_put(dst, stride, acc, rows, cols, add); }					\
 static const struct num_ops ops_##isa = {					\
 	#isa, load_##isa, store_##isa, unary_##isa, vv_##isa, vs_##isa,		\
-	sv_##isa, act_##isa, reduce_##isa, matmul_##isa,			\
+	sv_##isa, act_##isa, reduce_##isa, matmul_##isa, put_##isa,		\
 };
 
 INSTANCE(base, TARGET_BASE)

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rows of a matrix product that one panel of the PE array holds, see pe.h. */
+/* Columns and rows of the block of a matrix product that num_ops.matmul() makes. */
 #define NUM_NR	32
 #define NUM_MR	8
 
@@ -61,7 +61,10 @@ static inline const struct num_alu *num_alu(unsigned int code)
  * @sv: dst = s op a
  * @act: dst = fn(a)
  * @reduce: op over @n > 0 elements, in the order described at num_reduce()
- * @matmul: see pe.c
+ * @matmul: acc[NUM_MR][NUM_NR] = sum over k of w[k][NUM_MR] x[k * ldx ..][NUM_NR]: each
+ *	element by fused multiply-add from 0 in increasing k
+ * @put: @rows x @cols of such a block to fp32 memory, @stride bytes from row to row;
+ *	@add: added to what is there
  *
  * @dst may be @a or @b.
  */
@@ -75,7 +78,9 @@ struct num_ops {
 	void (*sv)(unsigned int op, float *dst, float s, const float *a, size_t n);
 	void (*act)(unsigned int fn, float *dst, const float *a, size_t n);
 	float (*reduce)(unsigned int op, const float *a, size_t n);
-	void (*matmul)(float *acc, const float *w, const float *x, unsigned int k);
+	void (*matmul)(float *acc, const float *w, const float *x, size_t ldx, unsigned int k);
+	void (*put)(void *dst, size_t stride, const float *acc, unsigned int rows,
+		    unsigned int cols, bool add);
 };
 
 /* Fastest table of this host. */

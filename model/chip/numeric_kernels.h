@@ -379,6 +379,25 @@ MATH_FN float k_reduce(unsigned int op, const float *a, size_t n)
 	return f_canon(lane[0]);
 }
 
+/* A block of a matrix product to PSUM, in place or added. */
+MATH_FN void k_put(void *dst, size_t stride, const float *acc, unsigned int rows,
+		   unsigned int cols, bool add)
+{
+	uint8_t *to = dst;
+	unsigned int m, n;
+
+	for (m = 0; m < rows; m++, to += stride, acc += NUM_NR) {
+		float *d = (float *)to;
+
+		if (add)
+			for (n = 0; n < cols; n++)
+				d[n] = f_canon(d[n] + acc[n]);
+		else
+			for (n = 0; n < cols; n++)
+				d[n] = f_canon(acc[n]);
+	}
+}
+
 /* --- activation functions --------------------------------------------------------- */
 
 #define SQRT_2_PI	0.79788456080286535588	/* sqrt(2 / pi) */
