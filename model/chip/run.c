@@ -24,57 +24,45 @@ static bool bad_field(struct chip_job *job, size_t offset, uint64_t value, uint6
 }
 
 #define BAD(field, limit) \
-	bad_field(job, offsetof(struct neuron_job_desc, field), d->field, limit)
+	bad_field(job, offsetof(struct neuron_job_desc, field), \
+		  sizeof(d->field) == 8 ? le64toh(d->field) : le32toh((uint32_t)d->field), limit)
+
+static bool bad_va(uint64_t va, uint64_t align)
+{
+	va = le64toh(va);
+	return va >> NEURON_VA_BITS || va % align;
+}
 
 /* The record names the field by its offset, its value, and the limit it breaks. */
 static bool check_desc(const struct chip_slot *s, struct chip_job *job)
 {
 	const struct neuron_job_desc *d = &job->desc;
 	const uint32_t flags = NEURON_JOB_FLAGS & ~NEURON_JOB_TIMING_ONLY;
-	const uint64_t va_end = 1ull << NEURON_VA_BITS;
 	size_t i;
 
-	if (d->flags & ~flags)
+	if (le32toh(d->flags) & ~flags)
 		return BAD(flags, flags);
-	if (!d->core_mask || (d->core_mask & ~s->core_mask))
+	if (!d->core_mask || (le32toh(d->core_mask) & ~s->core_mask))
 		return BAD(core_mask, s->core_mask);
-	if (d->program_va >= va_end || d->program_va % 128)
+	if (bad_va(d->program_va, 128))
 		return BAD(program_va, 128);
-	if (d->arg_count > NEURON_MAX_ARGS)
+	if (le32toh(d->arg_count) > NEURON_MAX_ARGS)
 		return BAD(arg_count, NEURON_MAX_ARGS);
-	if (d->args_va >= va_end || d->args_va % 8)
+	if (bad_va(d->args_va, 8))
 		return BAD(args_va, 8);
-	if (d->gang_members > 1)
+	if (le32toh(d->gang_members) > 1)
 		return BAD(gang_members, 1);
-	if (d->result_va >= va_end || d->result_va % 8)
+	if (bad_va(d->result_va, 8))
 		return BAD(result_va, 8);
-	if (d->fence_va >= va_end || d->fence_va % 8)
+	if (bad_va(d->fence_va, 8))
 		return BAD(fence_va, 8);
-	if (d->trace_va >= va_end || d->trace_va % 8)
+	if (bad_va(d->trace_va, 8))
 		return BAD(trace_va, 8);
 	for (i = 0; i < ARRAY_LEN(d->reserved); i++) {
 		if (d->reserved[i])
 			return BAD(reserved[i], 0);
 	}
 	return true;
-}
-
-static void to_host_order(struct neuron_job_desc *d)
-{
-	d->seqno = le64toh(d->seqno);
-	d->flags = le32toh(d->flags);
-	d->core_mask = le32toh(d->core_mask);
-	d->program_va = le64toh(d->program_va);
-	d->args_va = le64toh(d->args_va);
-	d->arg_count = le32toh(d->arg_count);
-	d->gang_members = le32toh(d->gang_members);
-	d->result_va = le64toh(d->result_va);
-	d->fence_va = le64toh(d->fence_va);
-	d->fence_value = le64toh(d->fence_value);
-	d->trace_va = le64toh(d->trace_va);
-	d->trace_size = le64toh(d->trace_size);
-	d->seed = le64toh(d->seed);
-	d->gang_id = le64toh(d->gang_id);
 }
 
 /* Lock held. */
@@ -113,7 +101,6 @@ static bool fetch(struct chip_slot *s)
 	}
 	if (!ok)
 		return slot_error(s);
-	to_host_order(&desc);
 	memset(&s->job, 0, sizeof(s->job));
 	s->job.desc = desc;
 	s->taken++;
@@ -121,7 +108,7 @@ static bool fetch(struct chip_slot *s)
 	s->age = 0;
 	s->ready_seq = ++chip->next_ready;
 	/* A job that is malformed needs no cores: it only completes. */
-	s->job_mask = check_desc(s, &s->job) ? desc.core_mask : 0;
+	s->job_mask = check_desc(s, &s->job) ? le32toh(desc.core_mask) : 0;
 	return false;
 }
 
@@ -315,7 +302,7 @@ static void fill_completion(struct chip_slot *s, struct neuron_completion *c, ui
 	const struct chip_job *job = &s->job;
 
 	memset(c, 0, sizeof(*c));
-	c->seqno = htole64(job->desc.seqno);
+	c->seqno = job->desc.seqno;
 	c->status = htole32(le16toh(job->fault.code));
 	c->phase = htole32(phase);
 	c->wall_start = htole64(s->wall_start);
@@ -328,26 +315,29 @@ static void fill_completion(struct chip_slot *s, struct neuron_completion *c, ui
 		c->fault = job->fault;
 }
 
+static void write_user(struct chip_slot *s, uint64_t va, const void *data, size_t len)
+{
+	enum neuron_fault fault;
+	uint64_t bad = 0;
+
+	fault = chip_vm_write(s->vm, va, data, len, &bad);
+	if (fault)
+		set_fault(&s->job, fault, bad, len);
+}
+
 /* Outputs are written; result, then fence. */
 static void tell_user(struct chip_slot *s)
 {
-	struct chip_job *job = &s->job;
+	const struct neuron_job_desc *d = &s->job.desc;
 	struct neuron_completion c;
-	enum neuron_fault fault;
-	uint64_t bad = 0, value = htole64(job->desc.fence_value);
 
-	if (job->desc.result_va && !(job->desc.result_va % 8)) {
+	if (d->result_va && !bad_va(d->result_va, 8)) {
 		fill_completion(s, &c, 1);
-		fault = chip_vm_write(s->vm, job->desc.result_va, &c, sizeof(c), &bad);
-		if (fault)
-			set_fault(job, fault, bad, sizeof(c));
+		write_user(s, le64toh(d->result_va), &c, sizeof(c));
 	}
 	atomic_thread_fence(memory_order_release);
-	if (job->desc.fence_va && !(job->desc.fence_va % 8)) {
-		fault = chip_vm_write(s->vm, job->desc.fence_va, &value, sizeof(value), &bad);
-		if (fault)
-			set_fault(job, fault, bad, sizeof(value));
-	}
+	if (d->fence_va && !bad_va(d->fence_va, 8))
+		write_user(s, le64toh(d->fence_va), &d->fence_value, sizeof(d->fence_value));
 }
 
 /* The phase goes last, in a write of its own. */
