@@ -303,7 +303,7 @@ static uint64_t retired(const struct vcore *v)
 }
 
 /* End the job, and say whether it was getting anywhere. */
-static void handle_timeout(struct exec *x)
+static void handle_timeout(struct exec *x, nrtx_execution_t *e)
 {
 	struct vcore *v = x->model->vcore;
 	const struct timespec pause = { .tv_nsec = 20000000 };
@@ -311,11 +311,13 @@ static void handle_timeout(struct exec *x)
 
 	nanosleep(&pause, NULL);
 	after = retired(v);
-	log_err("TDRV", "(FATAL-RT-UNDEFINED-STATE) execution timeout (%u ms) on Neuron Device %u NC %u, model %s, waiting for execution completion notification; the program %s",
-		nrt_state.env.exec_timeout_s * 1000, v->device->index, v->first_core,
-		x->model->neff->name, after != before ?
-		"was still making progress: a longer NEURON_RT_EXEC_TIMEOUT lets it finish" :
-		"made no progress");
+	snprintf(e->fault_text, sizeof(e->fault_text),
+		 "(FATAL-RT-UNDEFINED-STATE) execution timeout (%u ms) on Neuron Device %u NC %u, model %s, waiting for execution completion notification; the program %s",
+		 nrt_state.env.exec_timeout_s * 1000, v->device->index, v->first_core,
+		 x->model->neff->name, after != before ?
+		 "was still making progress: a longer NEURON_RT_EXEC_TIMEOUT lets it finish" :
+		 "made no progress");
+	log_err("TDRV", "%s", e->fault_text);
 	pthread_mutex_lock(&v->submit);
 	if (v->generation == x->generation)
 		vcore_renew(v);
@@ -338,7 +340,7 @@ static NRT_STATUS lost_job(struct exec *x, int error, nrtx_execution_t *e)
 		return error == -ETIMEDOUT ? NRT_TIMEOUT : fault_status(fault.code);
 	}
 	snprintf(e->fault_text, sizeof(e->fault_text), "the job was lost: %s",
-		 error == -ETIMEDOUT ? "it made no progress and the watchdog ended it" :
+		 error == -ETIMEDOUT ? "it took too long and the watchdog ended it" :
 		 error == -ECANCELED ? "its context was reset" :
 		 error ? strerror(-error) : "completed without a result");
 	return error ? status_of(error) : NRT_HW_ERROR;
@@ -352,8 +354,7 @@ static NRT_STATUS collect(struct exec *x, int error, nrtx_execution_t *e)
 
 	e->seqno = x->point.value;
 	if (error == -ETIME) {
-		handle_timeout(x);
-		snprintf(e->fault_text, sizeof(e->fault_text), "execution timeout");
+		handle_timeout(x, e);
 		return NRT_TIMEOUT;
 	}
 	if (!__atomic_load_n(&r->phase, __ATOMIC_ACQUIRE)) {
