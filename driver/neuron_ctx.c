@@ -33,13 +33,21 @@ static void neuron_ctx_release_work(struct work_struct *work)
 {
 	struct neuron_ctx *ctx = container_of(work, struct neuron_ctx, release);
 	struct neuron_device *ndev = ctx->ndev;
+	bool user = ctx->file;
 
-	if (ctx->file)
+	if (user)
 		neuron_file_put(ctx->file);
 	mutex_destroy(&ctx->submit_lock);
 	kfree(ctx);
 	drm_dev_put(&ndev->drm);
-	module_put(THIS_MODULE);
+	if (user)
+		module_put(THIS_MODULE);
+}
+
+/* Contexts that nobody references any more are gone afterwards. */
+void neuron_ctx_flush(void)
+{
+	flush_workqueue(neuron_release_wq);
 }
 
 static void neuron_ctx_release(struct kref *kref)
@@ -114,7 +122,6 @@ static struct neuron_ctx *neuron_ctx_new(struct neuron_device *ndev, u32 priorit
 	INIT_WORK(&ctx->release, neuron_ctx_release_work);
 	/* Until neuron_ctx_release_work(). */
 	drm_dev_get(&ndev->drm);
-	__module_get(THIS_MODULE);
 	return ctx;
 }
 
@@ -367,6 +374,8 @@ int neuron_ioctl_ctx_create(struct drm_device *dev, void *data, struct drm_file 
 		return -ENOMEM;
 	}
 	ctx->file = neuron_file_get(nf);
+	/* A job that waits for somebody else may outlive the open file. */
+	__module_get(THIS_MODULE);
 	ctx->exclusive = !(args->flags & DRM_NEURON_CTX_SHARED);
 	/* Without cores there is nothing that would use an address space. */
 	if (args->core_mask || args->core_count)

@@ -71,6 +71,7 @@ static inline struct neuron_ctx *neuron_ctx_get(struct neuron_ctx *ctx)
 
 int neuron_ctx_module_init(void);
 void neuron_ctx_module_exit(void);
+void neuron_ctx_flush(void);
 void neuron_ctx_put(struct neuron_ctx *ctx);
 struct neuron_ctx *neuron_ctx_lookup(struct neuron_file *nf, u32 id);
 struct neuron_ctx *neuron_ctx_create_kernel(struct neuron_device *ndev);

@@ -191,6 +191,8 @@ static void neuron_quiesce(struct neuron_device *ndev)
 	neuron_udma_stop(ndev);
 	neuron_irq_fini(ndev);
 	pci_clear_master(ndev->pdev);
+	/* Whoever binds the device next gets the same minor, if it is free. */
+	neuron_ctx_flush();
 }
 
 static int neuron_start(struct neuron_device *ndev)
