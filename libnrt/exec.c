@@ -173,8 +173,8 @@ static NRT_STATUS get_staging(struct exec *x)
 	if (!x->staging_size || (old && old->bo->size >= x->staging_size))
 		return NRT_SUCCESS;
 	x->slot->staging = NULL;
-	mem_free(old);
-	return mem_alloc(&r, &x->slot->staging);
+	devmem_free(old);
+	return devdevmem_alloc(&r, &x->slot->staging);
 }
 
 /* Outputs are copied in too: a program need not write all of their bytes. */

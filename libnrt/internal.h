@@ -204,8 +204,8 @@ struct mem_request {
 };
 
 /* Host memory is mapped for the CPU. Logs the report when memory is exhausted. */
-NRT_STATUS mem_alloc(const struct mem_request *request, struct mem **mem);
-void mem_free(struct mem *mem);
+NRT_STATUS devdevmem_alloc(const struct mem_request *request, struct mem **mem);
+void devmem_free(struct mem *mem);
 
 /* Copy and wait. */
 int device_copy(struct nrt_device *device, struct dev_loc dst, struct dev_loc src, size_t size);

@@ -167,7 +167,7 @@ static void report_oom(const struct mem_request *r)
 
 /* ---- allocation ------------------------------------------------------------------- */
 
-static int mem_alloc_bo(const struct mem_request *r, struct mem *m)
+static int devmem_alloc_bo(const struct mem_request *r, struct mem *m)
 {
 	const struct dev_backend *b = nrt_state.backend;
 	uint32_t mask = r->mem == DEV_MEM_HBM ? 1u << r->vcore->stack : 0;
@@ -182,7 +182,7 @@ static int mem_alloc_bo(const struct mem_request *r, struct mem *m)
 	return ret;
 }
 
-NRT_STATUS mem_alloc(const struct mem_request *r, struct mem **mem)
+NRT_STATUS devdevmem_alloc(const struct mem_request *r, struct mem **mem)
 {
 	struct mem *m = calloc(1, sizeof(*m));
 	int ret = -ENOMEM;
@@ -191,7 +191,7 @@ NRT_STATUS mem_alloc(const struct mem_request *r, struct mem **mem)
 	if (m)
 		m->owner = strdup(r->owner);
 	if (m && m->owner)
-		ret = mem_alloc_bo(r, m);
+		ret = devmem_alloc_bo(r, m);
 	if (ret) {
 		if (ret == -ENOMEM || ret == -ENOSPC)
 			report_oom(r);
@@ -213,7 +213,7 @@ NRT_STATUS mem_alloc(const struct mem_request *r, struct mem **mem)
 	return NRT_SUCCESS;
 }
 
-void mem_free(struct mem *m)
+void devmem_free(struct mem *m)
 {
 	if (!m)
 		return;

@@ -26,11 +26,11 @@ struct nrt_model *model_get(const nrt_model_t *model, NRT_STATUS *status)
 
 static void release_memory(struct nrt_model *m)
 {
-	mem_free(m->program);
-	mem_free(m->constants);
-	mem_free(m->queue);
+	devmem_free(m->program);
+	devmem_free(m->constants);
+	devmem_free(m->queue);
 	for (int i = 0; i < NRT_EXEC_SLOTS; i++) {
-		mem_free(m->slots[i].staging);
+		devmem_free(m->slots[i].staging);
 		m->slots[i].staging = NULL;
 	}
 	m->program = m->constants = m->queue = NULL;
@@ -157,7 +157,7 @@ static NRT_STATUS load_program(struct nrt_model *m)
 	if (!image)
 		return NRT_RESOURCE;
 	fill_program(m->neff, image, size);
-	status = mem_alloc(&r, &m->program);
+	status = devdevmem_alloc(&r, &m->program);
 	if (!status)
 		status = upload(m, m->program, 0, image, size);
 	free(image);
@@ -207,7 +207,7 @@ static NRT_STATUS load_constants(struct nrt_model *m, uint64_t size)
 
 	if (!size)
 		return NRT_SUCCESS;
-	status = mem_alloc(&r, &m->constants);
+	status = devdevmem_alloc(&r, &m->constants);
 	for (unsigned int i = 0; !status && i < m->neff->arg_count; i++) {
 		struct neff_arg *arg = &m->neff->args[i];
 
@@ -230,10 +230,10 @@ static NRT_STATUS grow_scratch(struct nrt_model *m)
 
 	if (!m->scratch_size || (v->scratch && v->scratch->bo->size >= m->scratch_size))
 		return NRT_SUCCESS;
-	status = mem_alloc(&r, &bigger);
+	status = devdevmem_alloc(&r, &bigger);
 	if (status)
 		return status;
-	mem_free(v->scratch);
+	devmem_free(v->scratch);
 	v->scratch = bigger;
 	return NRT_SUCCESS;
 }
@@ -244,7 +244,7 @@ static NRT_STATUS make_queue(struct nrt_model *m)
 	size_t args = align_up(m->neff->arg_count * sizeof(struct neuron_arg), 64);
 	size_t stride = args + align_up(sizeof(struct neuron_completion), 64) + 64;
 	struct mem_request r = request(m, MEM_RUNTIME, DEV_MEM_HOST, stride * NRT_EXEC_SLOTS);
-	NRT_STATUS status = mem_alloc(&r, &m->queue);
+	NRT_STATUS status = devdevmem_alloc(&r, &m->queue);
 
 	for (int i = 0; !status && i < NRT_EXEC_SLOTS; i++) {
 		struct exec_slot *slot = &m->slots[i];

@@ -416,7 +416,7 @@ void nrt_close(void)
 		models_close();
 		storages_close();
 		for (unsigned int i = 0; i < s->vcore_count; i++)
-			mem_free(s->vcores[i].scratch);
+			devmem_free(s->vcores[i].scratch);
 		release_all(s);
 		s->phase = NRT_PHASE_CLOSED;
 	}

@@ -29,7 +29,7 @@ void profile_free(struct profile *p)
 {
 	if (!p)
 		return;
-	mem_free(p->buffer);
+	devmem_free(p->buffer);
 	for (size_t i = 0; i < p->file.count; i++)
 		free(p->file.executions[i].records);
 	free(p->file.executions);
@@ -53,7 +53,7 @@ static struct profile *profile_new(struct nrt_model *m, const char *path, NRT_ST
 	pthread_mutex_init(&p->lock, NULL);
 	p->path = strdup(path);
 	if (p->path)
-		*status = mem_alloc(&r, &p->buffer);
+		*status = devdevmem_alloc(&r, &p->buffer);
 	if (*status) {
 		profile_free(p);
 		return NULL;

@@ -20,7 +20,7 @@ static void storage_put(struct storage *st)
 	pthread_mutex_lock(&nrt_state.objects);
 	TAILQ_REMOVE(&nrt_state.storages, st, link);
 	pthread_mutex_unlock(&nrt_state.objects);
-	mem_free(st->mem);
+	devmem_free(st->mem);
 	free(st);
 }
 
@@ -50,7 +50,7 @@ void storages_close(void)
 
 	/* state.lock is held for writing: nobody looks at @mem. */
 	TAILQ_FOREACH(st, &nrt_state.storages, link) {
-		mem_free(st->mem);
+		devmem_free(st->mem);
 		st->mem = NULL;
 	}
 }
@@ -134,7 +134,7 @@ static NRT_STATUS allocate_memory(struct nrt_tensor *t, struct vcore *v, size_t 
 
 	if (!st)
 		return NRT_RESOURCE;
-	status = mem_alloc(&request, &st->mem);
+	status = devdevmem_alloc(&request, &st->mem);
 	if (status)
 		storage_put(st);
 	else

@@ -173,7 +173,7 @@ TEST(exported_symbols)
 	EXPECT_NE(NULL, dlvsym(lib, "nrt_get_status_as_str", "NRT_2.0.0"));
 	EXPECT_NE(NULL, dlsym(lib, "nrt_memcpy_to_device"));
 	EXPECT_EQ(NULL, dlsym(lib, "neff_read"));
-	EXPECT_EQ(NULL, dlsym(lib, "mem_alloc"));
+	EXPECT_EQ(NULL, dlsym(lib, "devmem_alloc"));
 	dlclose(lib);
 }
 
