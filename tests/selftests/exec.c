@@ -15,7 +15,7 @@ FIXTURE(exec) {
 	uint32_t sync;
 	uint32_t data;
 	uint8_t *mem;
-	struct drv_prog p = {};
+	struct drv_prog p;
 };
 
 FIXTURE_SETUP(exec)
@@ -135,19 +135,30 @@ TEST_F(exec, data_moves)
 TEST_F(exec, jobs_run_in_order_and_many_at_once)
 {
 	struct drm_neuron_job jobs[60];
+	struct drm_neuron_sync_op op;
+	int64_t start = drv_now();
+	uint32_t sync[10];
 	uint64_t i;
 	int round;
 
 	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, drmSyncobjCreate(self->fd, 0, &sync[round]));
 		for (i = 0; i < 60; i++) {
 			jobs[i] = drv_exec();
 			jobs[i].exec.fence_va = PROG_VA + PROG_FENCE;
 			jobs[i].exec.fence_value = round * 60 + i + 1;
 		}
+		op = (struct drm_neuron_sync_op) {
+			.flags = DRM_NEURON_SYNC_SIGNAL, .handle = sync[round],
+		};
+		drv_syncs(&jobs[59], &op, 1);
 		ASSERT_EQ(0, drv_submit(self->fd, self->ctx, jobs, 60));
 	}
 	EXPECT_EQ(0, drv_bo_wait(self->fd, self->p.bo, INT64_MAX));
+	for (round = 0; round < 10; round++)
+		EXPECT_EQ(0, drv_fence_error(self->fd, sync[round]));
 	EXPECT_EQ(600, *self->p.fence);
+	EXPECT_LT(drv_now() - start, 5000000000ll);
 }
 
 static int fault_code(int fd, uint32_t ctx, uint32_t *faults)
