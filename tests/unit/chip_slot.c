@@ -51,6 +51,29 @@ static uint64_t pte_of(uint64_t target, uint64_t addr, bool write)
 	       (write ? NEURON_PTE_WRITE : 0);
 }
 
+/* One instruction that branches to itself for ever. */
+static void put_loop(struct host *h)
+{
+	struct neuron_program_header p = {
+		.magic = NEURON_PROGRAM_MAGIC,
+		.isa_version = NEURON_ISA_VERSION,
+		.nc_version = 3,
+		.cores = 1,
+		.size = sizeof(p) + sizeof(struct neuron_insn),
+	};
+	struct neuron_insn loop = {
+		.opcode = NEURON_OP_COMPARE_BRANCH,
+		.words = 1,
+		.op = { NEURON_ALU_EQUAL },
+		.imm = { { .kind = NEURON_IMM_I32 }, { .kind = NEURON_IMM_I32 } },
+	};
+	uint8_t *hbm = (uint8_t *)neuron_chip_hbm(h->chip, 1) + 0x2000;
+
+	p.stream[0][NEURON_ENGINE_SP] = (struct neuron_program_stream){ sizeof(p), 1, 0 };
+	memcpy(hbm, &p, sizeof(p));
+	memcpy(hbm + sizeof(p), &loop, sizeof(loop));
+}
+
 static void put_program(struct host *h)
 {
 	struct neuron_program_header p = {
@@ -73,6 +96,8 @@ static void map_all(struct host *h)
 	put_program(h);
 	map(h, VA_PROGRAM, pte_of(NEURON_PTE_TARGET_HBM, 64ull << 30, false), 0);
 	map(h, VA_PROGRAM + 0x1000, pte_of(NEURON_PTE_TARGET_HBM, (64ull << 30) + 0x1000, false), 0);
+	put_loop(h);
+	map(h, VA_PROGRAM + 0x2000, pte_of(NEURON_PTE_TARGET_HBM, (64ull << 30) + 0x2000, false), 0);
 	map(h, VA_ARGS, pte_of(NEURON_PTE_TARGET_HOST, PAGES, false), 0);
 	map(h, VA_RESULT, pte_of(NEURON_PTE_TARGET_HOST, PAGES + 0x1000, true), 0);
 	map(h, VA_FENCE, pte_of(NEURON_PTE_TARGET_HOST, PAGES + 0x2000, true), 0);
@@ -593,6 +618,162 @@ TEST_F(slot, without_bus_mastering)
 	EXPECT_TRUE(WAIT_FOR(status(&self->s) & NEURON_SLOT_STATUS_ERROR));
 	EXPECT_EQ(atomic_load(&self->h->irq[1]), 0);
 	EXPECT_FALSE(ready(&self->s));
+}
+
+/* --- jobs that do not end by themselves (pool only: they would keep the doorbell) -- */
+
+FIXTURE(loop) {
+	struct host host, *h;
+	struct slot s;
+	struct neuron_completion c;
+};
+
+FIXTURE_SETUP(loop)
+{
+	struct neuron_chip_config config = { .arch = "trn2" };
+	struct neuron_job_desc job = job_of(77, 1u << 2);
+
+	self->h = &self->host;
+	ASSERT_TRUE(host_open(self->h, &config));
+	map_all(self->h);
+	slot_open(&self->s, self->h, 5, 2, 0xff);
+	job.program_va = VA_PROGRAM + 0x2000;
+	job.fence_va = VA_FENCE;
+	job.fence_value = 1;
+	push(&self->s, &job);
+	push(&self->s, &job);
+	bell(&self->s);
+	ASSERT_TRUE(WAIT_FOR(xrd64(self->h, self->s.reg + NEURON_SLOT_RETIRED) > 1000));
+}
+
+FIXTURE_TEARDOWN(loop)
+{
+	/* With the job still running in some tests. */
+	host_close(self->h);
+}
+
+TEST_F(loop, counters_move)
+{
+	uint64_t core = NEURON_EXEC_CORE(2), wall = xrd64(self->h, core + NEURON_CORE_WALL_BUSY_NS);
+	uint64_t insns = xrd64(self->h, core + NEURON_CORE_INSNS);
+
+	EXPECT_EQ(status(&self->s), NEURON_SLOT_STATUS_RUNNING);
+	EXPECT_EQ(xrd64(self->h, core + NEURON_CORE_OWNER), 5);
+	EXPECT_TRUE(WAIT_FOR(xrd64(self->h, core + NEURON_CORE_WALL_BUSY_NS) > wall + 1000000));
+	EXPECT_TRUE(WAIT_FOR(xrd64(self->h, core + NEURON_CORE_INSNS) > insns));
+	EXPECT_EQ(xrd64(self->h, core + NEURON_CORE_JOBS), 0);
+}
+
+/* No completion, no fence after a slot reset; the second job is dropped, too. */
+TEST_F(loop, slot_reset)
+{
+	struct neuron_job_desc job = job_of(3, 1u << 2);
+
+	xwr(self->h, self->s.reg + NEURON_SLOT_CTRL, NEURON_SLOT_CTRL_RESET);
+	ASSERT_TRUE(WAIT_FOR(status(&self->s) == 0));
+	EXPECT_FALSE(ready(&self->s));
+	EXPECT_EQ(*(uint64_t *)(self->h->mem + PAGES + 0x2000), 0);
+	EXPECT_EQ(xrd64(self->h, self->s.reg + NEURON_SLOT_RETIRED), 0);
+	EXPECT_EQ(xrd64(self->h, NEURON_EXEC_CORE(2) + NEURON_CORE_OWNER), ~0ull);
+	slot_open(&self->s, self->h, 5, 2, 0xff);
+	EXPECT_EQ(run(&self->s, &job, &self->c), 0);
+	EXPECT_EQ(self->c.seqno, 3);
+}
+
+/* A core reset ends its job with a completion; the next one of the slot runs. */
+TEST_F(loop, core_reset)
+{
+	xwr(self->h, NEURON_EXEC_CORE_RESET, 1u << 1);
+	EXPECT_EQ(status(&self->s), NEURON_SLOT_STATUS_RUNNING);
+	xwr(self->h, NEURON_EXEC_CORE_RESET, 1u << 2);
+	ASSERT_TRUE(pop(&self->s, &self->c));
+	EXPECT_EQ(self->c.status, NEURON_FAULT_ABORTED);
+	EXPECT_EQ(self->c.seqno, 77);
+	EXPECT_GT(self->c.instructions, 1000);
+	EXPECT_EQ(*(uint64_t *)(self->h->mem + PAGES + 0x2000), 1);
+	EXPECT_TRUE(WAIT_FOR(status(&self->s) == NEURON_SLOT_STATUS_RUNNING));
+}
+
+TEST_F(loop, firmware_device_reset)
+{
+	uint64_t misc = NEURON_V3_MISC_RAM;
+
+	wr(self->h, misc + NEURON_MISC_RESET, NEURON_MISC_RESET_DEVICE);
+	wr(self->h, misc + NEURON_MISC_TRIGGER, 1);
+	ASSERT_TRUE(WAIT_FOR(rd(self->h, misc + NEURON_MISC_RESET) == 0));
+	EXPECT_EQ(status(&self->s), 0);
+	EXPECT_EQ(xrd(self->h, self->s.reg + NEURON_SLOT_CTRL), 0);
+	EXPECT_FALSE(ready(&self->s));
+}
+
+TEST_F(loop, reset_from_pci)
+{
+	neuron_chip_reset(self->h->chip, NEURON_CHIP_RESET_FLR);
+	EXPECT_EQ(status(&self->s), 0);
+	neuron_chip_idle(self->h->chip);
+}
+
+/* INVALIDATE passes a job that never ends. */
+TEST_F(loop, invalidate)
+{
+	unsigned int i;
+
+	for (i = 0; i < 200; i++) {
+		xwr64(self->h, self->s.reg + NEURON_SLOT_INV_SIZE, ~0ull);
+		xwr(self->h, self->s.reg + NEURON_SLOT_INV, 1);
+		ASSERT_TRUE(WAIT_FOR(xrd(self->h, self->s.reg + NEURON_SLOT_INV) == 0));
+	}
+	EXPECT_EQ(status(&self->s), NEURON_SLOT_STATUS_RUNNING);
+}
+
+/* More endless jobs than the host has CPUs do not keep a short one from running. */
+TEST_F(loop, others_run_beside)
+{
+	struct neuron_job_desc job = job_of(1, 0);
+	struct slot t;
+	unsigned int i;
+
+	job.program_va = VA_PROGRAM + 0x2000;
+	for (i = 3; i < 8; i++) {
+		slot_open(&t, self->h, 8 + i, 2, 0xff);
+		job.core_mask = 1u << i;
+		push(&t, &job);
+		bell(&t);
+		ASSERT_TRUE(WAIT_FOR(xrd64(self->h, t.reg + NEURON_SLOT_RETIRED) > 0));
+	}
+	slot_open(&t, self->h, 20, 2, 0xff);
+	job = job_of(2, 1);
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(run(&t, &job, &self->c), 0);
+}
+
+/* A job for two cores, one of them busy: jobs for the other stop to get in between. */
+TEST_F(loop, gang_is_not_starved)
+{
+	struct neuron_job_desc one = job_of(1, 1u << 3), two = job_of(9, 3u << 2);
+	struct slot b, gang;
+	unsigned int i;
+
+	slot_open(&b, self->h, 2, 6, 0xff);
+	slot_open(&gang, self->h, 3, 2, 0xff);
+	two.program_va += 0x1000;
+	push(&gang, &two);
+	bell(&gang);
+	for (i = 0; i < 64; i++)
+		push(&b, &one);
+	bell(&b);
+	usleep(50000);
+	i = xrd(self->h, b.reg + NEURON_SLOT_HEAD);
+	EXPECT_GT(i, 1);
+	EXPECT_LT(i, 64);
+	EXPECT_FALSE(ready(&gang));
+	/* Core 2 is freed: first the slot's second endless job would want it. */
+	xwr(self->h, self->s.reg + NEURON_SLOT_CTRL, NEURON_SLOT_CTRL_RESET);
+	ASSERT_TRUE(pop(&gang, &self->c));
+	EXPECT_EQ(self->c.status, 0);
+	EXPECT_EQ(self->c.core_mask, 3u << 2);
+	for (i = 0; i < 64; i++)
+		ASSERT_TRUE(pop(&b, &self->c));
 }
 
 TEST_HARNESS_MAIN
