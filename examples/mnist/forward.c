@@ -83,21 +83,23 @@ struct nki_view transposed(struct nki_kernel *k, struct nki_view src)
 	return dst;
 }
 
-/* x [batch, 784] to [112, 7, batch]: pixel p * 7 + c to partition p of chunk c. */
-static struct nki_view pixels_to_partitions(struct nki_kernel *k, struct nki_view x)
+struct nki_view pixels_alloc(struct nki_kernel *k, uint32_t batch)
+{
+	return nki_sbuf(k, NKI_BFLOAT16, CHUNK, CHUNKS, batch);
+}
+
+void pixels_to_partitions(struct nki_kernel *k, struct nki_view xt, struct nki_view x)
 {
 	uint32_t batch = x.num[0];
 	/* For a full batch, whatever it is: a transpose must not straddle two banks. */
 	struct nki_view whole = nki_psum(k, transpose_type(k), CHUNK, CHUNKS, BATCH);
 	struct nki_view psum = nki_cols(k, whole, 0, batch);
-	struct nki_view xt = nki_sbuf(k, NKI_BFLOAT16, CHUNK, CHUNKS, batch);
 
 	for (int c = 0; c < CHUNKS; c++)
 		nki_nc_transpose(k, nki_index(k, psum, 1, c),
 				 nki_slice_step(k, x, 1, c, PIXELS, CHUNKS));
-	nki_tensor_copy(k, xt, psum);
+	nki_activation(k, xt, NKI_COPY, psum);
 	nki_free(k, whole);
-	return xt;
 }
 
 /* relu(w^T x + b), w and x by chunks of partitions, as [M, batch] in bf16. */
@@ -119,10 +121,9 @@ static struct nki_view layer(struct nki_kernel *k, uint32_t batch, struct nki_vi
 }
 
 struct hidden forward(struct nki_kernel *k, const struct operands *o, const struct tiles *net,
-		      struct nki_view x)
+		      struct nki_view xt)
 {
-	uint32_t batch = x.num[0];
-	struct nki_view xt = pixels_to_partitions(k, x);
+	uint32_t batch = xt.num[2];
 	struct hidden h;
 
 	h.a1 = layer(k, batch, o->w1, xt, net->b1, CHUNKS);
@@ -158,6 +159,7 @@ struct nki_kernel *build_forward(const char *arch, const struct net *net, unsign
 	struct nki_view weights = nki_const(k, "net", NKI_FLOAT32, net, 1, NET_FLOATS);
 	struct nki_view pixels = nki_sbuf(k, NKI_FLOAT32, batch, PIXELS);
 	struct nki_view x = nki_sbuf(k, NKI_BFLOAT16, batch, PIXELS);
+	struct nki_view xt = pixels_alloc(k, batch);
 	struct nki_view e, sum, neg_max, inverse = nki_sbuf(k, NKI_FLOAT32, batch, 1);
 	struct tiles tiles = net_alloc(k);
 	struct operands o = operands_alloc(k);
@@ -168,7 +170,8 @@ struct nki_kernel *build_forward(const char *arch, const struct net *net, unsign
 	operands_update(k, &o, &tiles);
 	nki_tensor_copy(k, x, pixels);
 
-	h = forward(k, &o, &tiles, x);
+	pixels_to_partitions(k, xt, x);
+	h = forward(k, &o, &tiles, xt);
 	softmax_parts(k, h.z3, &e, &sum, &neg_max);
 	nki_reciprocal(k, inverse, sum);
 	nki_tensor_scalar(k, e, e, NKI_MULTIPLY, nki_vec(inverse));

@@ -74,9 +74,13 @@ void operands_update(struct nki_kernel *k, const struct operands *o, const struc
 /* Rows to columns: src [P, F] bf16 in SBUF becomes [F, P] bf16 in SBUF. */
 struct nki_view transposed(struct nki_kernel *k, struct nki_view src);
 
-/* @x: [batch, 784] bf16, normalised. */
+/* x [batch, 784] to xt [112, 7, batch]: pixel p * 7 + c to partition p of chunk c; bf16. */
+struct nki_view pixels_alloc(struct nki_kernel *k, uint32_t batch);
+void pixels_to_partitions(struct nki_kernel *k, struct nki_view xt, struct nki_view x);
+
+/* @xt: normalised pixels, by partitions. */
 struct hidden forward(struct nki_kernel *k, const struct operands *o, const struct tiles *net,
-		      struct nki_view x);
+		      struct nki_view xt);
 
 /**
  * softmax() - e = exp(z - max), and its sum, by rows

@@ -14,7 +14,7 @@ enum {
 	LAST = 60,
 };
 
-/* A step begins with the normalisation: the only one of its kind on that engine. */
+/* From one step to the next: an instruction that each has once. */
 static const struct neff_line *step_line(const struct profile_file *file)
 {
 	const struct profile_execution *e = &file->executions[0];
@@ -22,7 +22,7 @@ static const struct neff_line *step_line(const struct profile_file *file)
 	for (uint64_t i = 0; i < e->header.records; i++) {
 		const struct neuron_trace_record *r = &e->records[i];
 
-		if (r->engine == NEURON_ENGINE_POOL && r->opcode == NEURON_OP_TENSOR_SCALAR)
+		if (r->opcode == NEURON_OP_RECIPROCAL)
 			return profile_line(file, r->core, r->debug_id);
 	}
 	return NULL;

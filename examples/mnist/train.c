@@ -216,32 +216,42 @@ struct nki_kernel *build_train(const char *arch, unsigned int steps)
 	struct schedule s = schedule_load(k, steps);
 	struct nki_view classes = class_numbers(k), mean = column_of(k, 1.0f / BATCH);
 	struct nki_view raw = nki_sbuf(k, NKI_UINT8, BATCH, PIXELS);
-	struct nki_view x = nki_sbuf(k, NKI_BFLOAT16, BATCH, PIXELS);
+	struct nki_view x = nki_sbuf(k, NKI_BFLOAT16, BATCH, PIXELS), xt = pixels_alloc(k, BATCH);
 
 	fetch(k, raw, images, nki_cols(k, s.order, 0, 1));
 	net_copy(k, net, net_views(k, net_in));
 	net_copy(k, velocity, net_views(k, velocity_in));
 	operands_update(k, &o, &net);
+	normalise(k, x, raw);
+	pixels_to_partitions(k, xt, x);
 
 	nki_for(k, i, 0, (int32_t)steps, 1) {
 		struct nki_view hot, e, sum, neg_max, dz3;
 		struct tiles grad = gradients_alloc(k);
 		struct hidden h;
 
-		/* The bytes are free once they are normalised: fetch the next batch. */
-		normalise(k, x, raw);
+		/* The bytes are free since they are normalised: fetch the next batch. */
 		fetch(k, raw, images, column(k, s.order, i, 1));
 		hot = one_hot(k, classes, column(k, s.label, i, 0));
 
 		/* The weights as they are before this step, for the host to check. */
 		net_copy(k, net_views(k, nki_dyn(k, nki_rows(k, history, 0, 1), 0, i)), net);
 
-		h = forward(k, &o, &net, x);
+		h = forward(k, &o, &net, xt);
 		softmax_parts(k, h.z3, &e, &sum, &neg_max);
 		dz3 = loss_gradient(k, e, sum, hot);
 		loss(k, column(k, s.loss, i, 0), h.z3, neg_max, sum, hot, mean);
+		nki_free(k, h.z3);
 
 		backward(k, &grad, &o, &h, x, dz3);
+
+		/*
+		 * An engine takes its instructions in the order in which they are written
+		 * here. GpSimd, tensor and scalar engine prepare the next batch while the
+		 * vector engine, the busiest, updates the weights: so this comes first.
+		 */
+		normalise(k, x, raw);
+		pixels_to_partitions(k, xt, x);
 		update_all(k, &net, &velocity, &grad, column(k, s.rate, i, 0));
 		operands_update(k, &o, &net);
 	}
