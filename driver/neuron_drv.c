@@ -88,6 +88,8 @@ static void neuron_postclose(struct drm_device *dev, struct drm_file *file)
 		neuron_vm_put(vm);
 	}
 	neuron_file_put(nf);
+	/* Who closed the file can rely on it that nothing of it holds the device. */
+	neuron_ctx_flush();
 }
 
 static const struct file_operations neuron_fops = {

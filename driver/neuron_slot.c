@@ -153,7 +153,6 @@ static void neuron_slot_program(struct neuron_slot *slot, struct neuron_ctx *ctx
 	writel(NEURON_RING_ORDER, regs + NEURON_SLOT_RING_ORDER);
 	slot_write64(slot, NEURON_SLOT_CQ_LO, slot->dma + RING_BYTES);
 	writel(NEURON_RING_ORDER, regs + NEURON_SLOT_CQ_ORDER);
-	writel(0, regs + NEURON_SLOT_CQ_HEAD);
 	slot_write64(slot, NEURON_SLOT_PT_LO, ctx->vm->mmu.root->dma);
 	writel(ctx->core_mask, regs + NEURON_SLOT_CORE_MASK);
 	writel(ctx->priority, regs + NEURON_SLOT_PRIORITY);
