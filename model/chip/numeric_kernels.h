@@ -241,7 +241,9 @@ MATH_FN double d_pow(double x, double y)
 	double odd = n == y && half != y ? -1.0 : 1.0;
 
 	r = x == 0.0 ? (y < 0.0 ? D_INF : 0.0) : r;
-	r = d_bits(x) >> 63 ? (n == y ? r * odd : x == 0.0 ? r : D_NAN) : r;
+	r = d_bits(x) >> 63 ? (n == y ? r * odd : x == 0.0 || x == -D_INF ? r : D_NAN) : r;
+	r = y != y ? y : r;
+	r = x == -1.0 && d_abs(y) == D_INF ? 1.0 : r;
 	r = x == 1.0 || y == 0.0 ? 1.0 : r;
 	return r;
 }
