@@ -15,7 +15,6 @@
 #include "neuron_ctx.h"
 
 #define NEURON_PIN_BYTES	SZ_1M
-#define NEURON_CLEAR_TIMEOUT	(30 * HZ)
 
 static struct neuron_piece *to_piece(struct neuron_job *job)
 {
@@ -195,7 +194,8 @@ static int neuron_piece_fill_in(struct neuron_copy *copy, struct neuron_piece *p
 	piece->failures = copy->failures;
 	piece->follows = copy->started;
 	copy->started = true;
-	if (copy->dst) {
+	/* The kernel waits for what it copies itself. */
+	if (copy->dst && copy->file) {
 		drm_gem_object_get(copy->dst);
 		piece->dst = copy->dst;
 	}
@@ -318,7 +318,7 @@ void neuron_copy_put(struct neuron_copy *copy)
  * @ndev: chip
  * @bo: HBM that nobody else knows
  *
- * Return: 0 or an error; pieces that are still running keep the memory.
+ * Return: 0 or an error; nothing moves any more.
  */
 int neuron_copy_clear(struct neuron_device *ndev, struct neuron_bo *bo)
 {
@@ -330,7 +330,7 @@ int neuron_copy_clear(struct neuron_device *ndev, struct neuron_bo *bo)
 	};
 	struct dma_fence *last = NULL, *done;
 	struct neuron_job *job;
-	long ret = 0;
+	int ret = 0;
 
 	mutex_lock(&ndev->kctx->submit_lock);
 	while (copy.left && !ret) {
@@ -351,12 +351,10 @@ int neuron_copy_clear(struct neuron_device *ndev, struct neuron_bo *bo)
 	mutex_unlock(&ndev->kctx->submit_lock);
 	if (!last)
 		return ret;
-	if (!ret) {
-		ret = dma_fence_wait_timeout(last, true, NEURON_CLEAR_TIMEOUT);
-		ret = ret > 0 ? min(last->error, 0) : ret ?: -EIO;
-		if (ret == -ETIME || ret == -ECANCELED)
-			ret = -EIO;
-	}
+	/* Ends in any case: the watchdog sees to it. No piece runs after the last. */
+	dma_fence_wait(last, false);
+	if (!ret && last->error)
+		ret = last->error == -ENODEV ? -ENODEV : -EIO;
 	dma_fence_put(last);
 	return ret;
 }
