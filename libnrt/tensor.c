@@ -6,6 +6,9 @@
 
 #include "internal.h"
 
+/* Bytes up to which the CPU copies itself. */
+#define CPU_COPY_MAX	4096
+
 bool tensor_valid(const struct nrt_tensor *tensor)
 {
 	return tensor && tensor->magic == TENSOR_MAGIC;
@@ -343,6 +346,20 @@ enum direction {
 	TENSOR_WRITE,
 };
 
+/*
+ * Where the CPU reaches a range itself, or NULL: host memory, and a few bytes of
+ * HBM, for which a job would take longer than loads and stores through the BAR.
+ */
+static void *cpu_range(const struct window *w, const struct dev_loc *loc, size_t size)
+{
+	if (!w->bo)
+		return loc->ptr;
+	if (w->bo->mem == DEV_MEM_HBM &&
+	    (size > CPU_COPY_MAX || nrt_state.backend->bo_map(w->bo)))
+		return NULL;
+	return (char *)w->bo->cpu + loc->offset;
+}
+
 static NRT_STATUS transfer(const char *function, const struct nrt_tensor *t,
 			   enum direction direction, void *buf, size_t offset, size_t size)
 {
@@ -356,7 +373,7 @@ static NRT_STATUS transfer(const char *function, const struct nrt_tensor *t,
 	if (status)
 		return status;
 	loc = window_loc(&w, offset);
-	cpu = !w.bo ? loc.ptr : w.bo->mem == DEV_MEM_HOST ? (char *)w.bo->cpu + loc.offset : NULL;
+	cpu = size ? cpu_range(&w, &loc, size) : NULL;
 	if (!size) {
 		status = NRT_SUCCESS;
 	} else if (cpu) {
