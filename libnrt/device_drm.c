@@ -413,8 +413,11 @@ static int drm_mem_used(struct dev *dev, unsigned int stack, uint64_t *used)
 static int drm_core_stats(struct dev *dev, unsigned int core, struct dev_core_stats *stats)
 {
 	struct drm_neuron_query_core q[NEURON_MAX_CORES] = { 0 };
-	int ret = query(to_drm(dev), DRM_NEURON_QUERY_CORES, q, sizeof(q));
+	int ret;
 
+	if (core >= dev->info.cores)
+		return -EINVAL;
+	ret = query(to_drm(dev), DRM_NEURON_QUERY_CORES, q, sizeof(q));
 	if (ret)
 		return ret;
 	*stats = (struct dev_core_stats){

@@ -85,7 +85,9 @@ static int64_t deadline(int64_t timeout_ns)
 	if (timeout_ns < 0)
 		return INT64_MAX;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ll + now.tv_nsec + timeout_ns;
+	if (__builtin_add_overflow(now.tv_sec * 1000000000ll + now.tv_nsec, timeout_ns, &timeout_ns))
+		return INT64_MAX;
+	return timeout_ns;
 }
 
 static int wait_timeline(struct dev_point point, int64_t timeout_ns)
@@ -94,7 +96,8 @@ static int wait_timeline(struct dev_point point, int64_t timeout_ns)
 
 	/* libdrm returns -errno here. */
 	return drmSyncobjTimelineWait(t->dev->fd, &t->handle, &point.value, 1,
-				      deadline(timeout_ns), 0, NULL);
+				      deadline(timeout_ns),
+				      DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT, NULL);
 }
 
 /* Status of a signalled fence: 1 fine, negative the job's error. */
@@ -110,9 +113,14 @@ static int fence_error(int fd)
 
 int drm_wait(struct dev_point point, int64_t timeout_ns)
 {
-	int fd = export_fence(point);
-	int ret = wait_timeline(point, timeout_ns);
+	int fd, ret;
 
+	if (!point.timeline)
+		return 0;
+	fd = export_fence(point);
+	ret = wait_timeline(point, timeout_ns);
+	if (fd < 0 && !ret)	/* it was submitted meanwhile */
+		fd = export_fence(point);
 	if (fd < 0)
 		return ret;
 	if (!ret)

@@ -141,7 +141,6 @@ TEST_F(exec, bad_arguments)
 	EXPECT_EQ(-EINVAL, self->be->exec(self->ctx, &exec, &sync));
 	EXPECT_EQ(-ETIME, self->be->wait(sync.signal, 0));
 	EXPECT_EQ(-EINVAL, self->be->ctx_create(self->dev, 1u << self->dev->info.cores, false, &ctx));
-	EXPECT_EQ(-EINVAL, self->be->ctx_create(self->dev, 0, false, &ctx));
 }
 
 TEST_F(exec, cores_are_claimed)

