@@ -118,5 +118,5 @@ void show_source(const char *file, unsigned int line)
 		fclose(f);
 	text[strcspn(text, "\n")] = 0;
 	if (text[0])
-		printf("          %s\n", text + strspn(text, "\t "));
+		printf("                %s\n", text + strspn(text, "\t "));
 }
