@@ -265,6 +265,12 @@ static void xfer_put(struct exec *x, struct xfer *t)
 	x->free_xfer = t;
 }
 
+static bool is_dynamic(const struct stream *s, unsigned int i, const struct dma_side *side)
+{
+	return (side->is_hbm ? s->cur->dma[i].offset_reg : s->cur->w.ap[i].offset_reg) !=
+	       NEURON_REG_NONE;
+}
+
 /*
  * Published: about 1300 ns from the trigger to the first byte; hardware descriptor
  * generators of Trn2 and later, at SP and ACT, serve transfers whose addresses come
@@ -273,8 +279,7 @@ static void xfer_put(struct exec *x, struct xfer *t)
 static uint64_t trigger_ticks(const struct stream *s)
 {
 	const struct timing *t = s->x->timing;
-	const struct neuron_dma_operand *d = s->cur->dma;
-	bool dynamic = d[0].offset_reg != NEURON_REG_NONE || d[1].offset_reg != NEURON_REG_NONE;
+	bool dynamic = is_dynamic(s, 0, &s->dma_dst) || is_dynamic(s, 1, &s->dma_src);
 	bool dge = s->engine == NEURON_ENGINE_SP || s->engine == NEURON_ENGINE_ACT;
 
 	if (t->dge_trigger && dge && dynamic && s->dma_dst.dtype == s->dma_src.dtype &&
