@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "neff_make.h"
-#include "nrt/nrt.h"
 
 #define MAX_FILES 64
 
@@ -152,24 +151,6 @@ unsigned int test_nc_version(const char *arch)
 #include "neuron/arch.def"
 #undef NEURON_ARCH
 	return 0;
-}
-
-const char *test_arch(void)
-{
-	static char arch[16];
-	const char *sim = getenv("NEURON_RT_SIM");
-	nrt_instance_info_t info;
-
-	if (sim && *sim) {
-		snprintf(arch, sizeof(arch), "%.*s", (int)strcspn(sim, ":"), sim);
-		return arch;
-	}
-	if (!arch[0]) {
-		if (nrt_get_instance_info(&info, sizeof(info)))
-			return "trn2";
-		snprintf(arch, sizeof(arch), "%s", info.arch_name);
-	}
-	return arch;
 }
 
 static void put_def(struct neff_make *m, const char *arch, unsigned int count,

@@ -55,8 +55,6 @@ struct neff_blob neff_make_constant(const char *arch, unsigned int count);
 /* y = x through scratch memory of @count fp32 */
 struct neff_blob neff_make_scratch(const char *arch, unsigned int count);
 
-/* "trn2" or what NEURON_RT_SIM or the first chip says. */
-const char *test_arch(void);
 /* NeuronCore version of an arch. */
 unsigned int test_nc_version(const char *arch);
 

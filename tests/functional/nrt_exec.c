@@ -16,6 +16,20 @@
 #include "profile_file.h"
 #include "kselftest_harness.h"
 
+/* What the chip is: NEURON_RT_SIM, or the first chip of the driver. */
+static const char *test_arch(void)
+{
+	static char arch[16];
+	const char *sim = getenv("NEURON_RT_SIM");
+	nrt_instance_info_t info;
+
+	if (sim && *sim)
+		snprintf(arch, sizeof(arch), "%.*s", (int)strcspn(sim, ":"), sim);
+	else if (!arch[0] && !nrt_get_instance_info(&info, sizeof(info)))
+		snprintf(arch, sizeof(arch), "%s", info.arch_name);
+	return arch;
+}
+
 #define COUNT	1024
 #define BYTES	(4 * COUNT)
 #define DEV	NRT_TENSOR_PLACEMENT_DEVICE
