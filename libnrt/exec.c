@@ -446,6 +446,13 @@ static NRT_STATUS execute(struct nrt_model *m, const nrt_tensor_set_t *in,
 	return status;
 }
 
+/* Failures of the device or of the program's control, not of its data. */
+static bool is_fatal(NRT_STATUS status)
+{
+	return status == NRT_TIMEOUT || status == NRT_HW_ERROR ||
+	       status == NRT_EXEC_UNIT_UNRECOVERABLE || status >= NRT_EXEC_HW_ERR_COLLECTIVES;
+}
+
 NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
 			      nrt_tensor_set_t *output_set, int repeat_count)
 {
@@ -464,6 +471,8 @@ NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_
 	m = model_get(model, &status);
 	if (m)
 		status = execute(m, input_set, output_set, repeat_count);
+	if (is_fatal(status))
+		nrt_infodump(status, "nrt_execute");
 	api_leave();
 	return status;
 }

@@ -373,6 +373,9 @@ void fault_describe(const struct nrt_model *model, const struct neuron_fault_rec
 /* The status of an enum neuron_fault; NRT_HW_ERROR for unknown codes. */
 NRT_STATUS fault_status(uint32_t code);
 
+/* Log what a support request needs. Between api_enter() and api_leave(). */
+void nrt_infodump(NRT_STATUS status, const char *function);
+
 /* ---- profiles (profile.c) ------------------------------------------------------------ */
 
 /* The trace buffer for one execution; locked until profile_end(). NULL: none. */
