@@ -69,6 +69,10 @@ NRT_STATUS nrt_unload(nrt_model_t *model)
 		return NRT_INVALID_HANDLE;
 	/* Not api_enter(): a handle that outlived nrt_close() is freed here too. */
 	pthread_rwlock_rdlock(&nrt_state.lock);
+	/* First: who walks the list looks only at models that stay. */
+	pthread_mutex_lock(&nrt_state.objects);
+	TAILQ_REMOVE(&nrt_state.models, model, link);
+	pthread_mutex_unlock(&nrt_state.objects);
 	if (model->dead) {
 		status = nrt_state.phase == NRT_PHASE_OPEN ? NRT_SUCCESS : NRT_CLOSED;
 	} else {
@@ -79,9 +83,6 @@ NRT_STATUS nrt_unload(nrt_model_t *model)
 		v->models--;
 		pthread_rwlock_unlock(&v->rw);
 	}
-	pthread_mutex_lock(&nrt_state.objects);
-	TAILQ_REMOVE(&nrt_state.models, model, link);
-	pthread_mutex_unlock(&nrt_state.objects);
 	free_handle(model);
 	pthread_rwlock_unlock(&nrt_state.lock);
 	return status;

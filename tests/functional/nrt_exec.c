@@ -19,7 +19,7 @@
 /* What the chip is: NEURON_RT_SIM, or the first chip of the driver. */
 static const char *test_arch(void)
 {
-	static char arch[16];
+	static _Thread_local char arch[16];
 	const char *sim = getenv("NEURON_RT_SIM");
 	nrt_instance_info_t info;
 
@@ -446,6 +446,83 @@ TEST_F(exec, threads_on_one_model)
 		EXPECT_EQ(NULL, failed);
 	}
 	EXPECT_TRUE(is(self->y, self->host));
+}
+
+/* Models come and go on one core, traced and not, while others run. */
+static void *come_and_go(void *arg)
+{
+	struct runner *r = arg;
+	char path[] = "/tmp/nrt_thread_XXXXXX";
+	int fd = mkstemp(path);
+	long failed = 0;
+
+	close(fd);
+	for (int i = 0; i < 20; i++) {
+		unsigned int size = 1 << (10 + i % 5);
+		nrt_tensor_info_array_t *info;
+		nrt_model_t *m;
+
+		failed += !!load(neff_make_scratch(test_arch(), COUNT), &m);
+		failed += !!nrt_profile_start(m, path);
+		failed += !!nrt_execute(m, r->in, r->out);
+		failed += !!nrt_get_model_tensor_info(m, &info);
+		nrt_free_model_tensor_info(info);
+		failed += !!nrt_profile_stop(path);
+		failed += !!nrt_execute(r->model, r->in, r->out);
+		failed += !!nrt_unload(m);
+		/* One whose scratch memory is larger. */
+		failed += !!load(neff_make_scratch(test_arch(), size), &m);
+		failed += !!nrt_unload(m);
+	}
+	unlink(path);
+	return (void *)failed;
+}
+
+TEST_F(exec, models_come_and_go)
+{
+	struct runner r;
+	pthread_t thread[4];
+	void *failed;
+
+	ASSERT_EQ(NRT_SUCCESS, load(neff_make_copy(test_arch(), COUNT), &self->model));
+	r = (struct runner){ self->model, self->in, self->out };
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, come_and_go, &r));
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], &failed);
+		EXPECT_EQ(NULL, failed);
+	}
+}
+
+static void *run_until_closed(void *arg)
+{
+	struct runner *r = arg;
+	NRT_STATUS status;
+
+	do {
+		status = nrt_execute(r->model, r->in, r->out);
+	} while (!status);
+	return (void *)(long)status;
+}
+
+TEST_F(exec, close_under_load)
+{
+	struct runner r;
+	pthread_t thread[4];
+	void *status;
+
+	ASSERT_EQ(NRT_SUCCESS, load(neff_make_copy(test_arch(), COUNT), &self->model));
+	r = (struct runner){ self->model, self->in, self->out };
+	for (int i = 0; i < 4; i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, run_until_closed, &r));
+	usleep(100000);
+	nrt_close();
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], &status);
+		EXPECT_EQ((void *)NRT_CLOSED, status);
+	}
+	EXPECT_EQ(NRT_CLOSED, nrt_unload(self->model));
+	self->model = NULL;
 }
 
 /* A core belongs to one process until it exits; another chip in-process is another
