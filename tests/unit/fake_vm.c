@@ -103,9 +103,13 @@ void *chip_vm_hbm(struct chip_vm *vm, uint64_t va, bool write, size_t *len)
 
 void chip_job_poll(struct chip_job *job)
 {
-	job->vm->polls++;
-	if (job->poll)
+	struct chip_vm *vm = job->vm;
+
+	vm->polls++;
+	if (!vm->poll_limit)
 		atomic_store(job->poll, false);
+	else if (vm->polls >= vm->poll_limit)
+		atomic_store(job->abort, true);
 }
 
 /* --- programs ---------------------------------------------------------------------------- */

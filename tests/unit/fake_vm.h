@@ -20,6 +20,7 @@
  * @hole: [hole, hole + hole_size) is not mapped
  * @read_only: the same for writes
  * @polls: calls of chip_job_poll()
+ * @poll_limit: when not 0, the poll flag stays set and that many polls abort the job
  */
 struct chip_vm {
 	uint8_t *mem;
@@ -28,6 +29,7 @@ struct chip_vm {
 	uint64_t hole, hole_size;
 	uint64_t read_only, read_only_size;
 	unsigned int polls;
+	unsigned int poll_limit;
 };
 
 struct chip_vm *vm_new(void);
