@@ -260,20 +260,26 @@ struct dma_queue {
 	uint64_t free_at;
 };
 
+#define PE_RAW_BYTES	(128 * 128 * 4)
+
 /**
- * struct pe - the systolic array's weights
+ * struct pe_weights - a stationary matrix
+ * @k, @m: rows (of partitions and, in double row mode, halves) and columns
+ * @rows: halves of a partition's elements that are rows of their own: 1 or 2
+ * @packed: @panel is made; a MATMUL that needs it makes it
  * @panel: weights as fp32, NUM_MR columns at a time: [m / NUM_MR][k][NUM_MR]
- * @raw: elements as they were stored, [k][m], @bytes each, for bit-exact transposes
+ * @raw: partitions as they were stored, @bytes an element; for bit-exact transposes
  */
 struct pe_weights {
 	bool loaded;
+	bool packed;
 	uint8_t dtype;
-	uint8_t perf;
 	uint8_t bytes;
-	bool has_raw;
+	uint8_t perf;
+	uint8_t rows;
 	unsigned int k, m;
 	float panel[2 * 128 * 128];
-	uint8_t raw[128 * 128 * 4];
+	uint8_t raw[PE_RAW_BYTES + 128 * 4];
 };
 
 struct pe {

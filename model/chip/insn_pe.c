@@ -91,7 +91,7 @@ static bool matmul_dst(struct stream *s, const struct pe_weights *w)
 	unsigned int nc = s->x->job->nc_version;
 
 	if (is_transpose(s)) {
-		if (!w->has_raw)
+		if (w->rows != 1)
 			return exec_bad(s, 12, w->perf, 0);
 		if (dst->bytes != (num_dtype(w->dtype)->bytes == 1 ? 2 : num_dtype(w->dtype)->bytes))
 			return exec_bad(s, 0, dst->dtype, w->dtype);
@@ -154,31 +154,39 @@ static void pack_weights(struct pe_weights *w, unsigned int k, const float *row)
 	}
 }
 
-/* Row k of the array: in double row mode the second half of a partition's elements. */
 void pe_ldweights(struct stream *s)
 {
 	struct pe *pe = stream_core(s)->pe;
 	struct pe_weights *w = &pe->buf[!pe->active];
 	const struct opnd *src = &s->op[1];
-	unsigned int rows = pe_rows(&s->cur->w), p, k;
-	float *row = s->x->row[0];
+	size_t len = (size_t)src->n * src->bytes;
+	unsigned int p;
 
 	w->dtype = src->dtype;
-	w->perf = PERF(&s->cur->w);
-	w->k = src->parts * rows;
-	w->m = src->n / rows;
 	w->bytes = src->bytes;
-	w->has_raw = rows == 1;
-	for (p = 0; p < src->parts; p++) {
-		if (w->has_raw)
-			memcpy(&w->raw[(size_t)p * w->m * w->bytes],
-			       row_gather(src, p, s->x->row[1]), (size_t)w->m * w->bytes);
-		row_load(s->x, src, p, row);
-		for (k = p; k < w->k; k += src->parts)
-			pack_weights(w, k, row + (size_t)(k / src->parts) * w->m);
-	}
+	w->perf = PERF(&s->cur->w);
+	w->rows = pe_rows(&s->cur->w);
+	w->k = src->parts * w->rows;
+	w->m = src->n / w->rows;
+	for (p = 0; p < src->parts; p++)
+		memcpy(w->raw + p * len, row_gather(src, p, s->x->row[0]), len);
+	w->packed = false;
 	w->loaded = true;
 	pe->pending = true;
+}
+
+/* Row k of the array: in double row mode the second half of a partition's elements. */
+static void pack(struct stream *s, struct pe_weights *w)
+{
+	unsigned int parts = w->k / w->rows, n = w->m * w->rows, p, r;
+	float *row = s->x->row[0];
+
+	for (p = 0; p < parts; p++) {
+		s->x->num->load(w->dtype, row, w->raw + (size_t)p * n * w->bytes, w->bytes, n);
+		for (r = 0; r < w->rows; r++)
+			pack_weights(w, p + r * parts, row + (size_t)r * w->m);
+	}
+	w->packed = true;
 }
 
 /* Row length of the moving operand's copy: off powers of two, for the host's cache. */
@@ -272,36 +280,50 @@ static void put_strided(struct stream *s, const float *rows, unsigned int m_all)
 	}
 }
 
-static uint32_t raw_get(const struct pe_weights *w, unsigned int k, unsigned int m)
+/* Which row of the stationary matrix each column of the identity selects; @k: none. */
+static void find_ones(struct stream *s, unsigned int k_all, uint32_t *pick)
 {
-	const uint8_t *p = &w->raw[((size_t)k * w->m + m) * w->bytes];
-	uint32_t v = 0;
+	const struct opnd *src = &s->op[1];
+	unsigned int k, n;
 
-	memcpy(&v, p, w->bytes);
-	return le32toh(v);
+	for (n = 0; n < src->n; n++)
+		pick[n] = k_all;
+	for (k = 0; k < k_all; k++) {
+		const float *row = row_get(s->x, src, k, s->x->row[0]);
+
+		for (n = 0; n < src->n; n++)
+			pick[n] = row[n] != 0.0f ? k : pick[n];
+	}
 }
 
-static void transpose_bits(struct stream *s, const struct pe_weights *w)
-{
-	const struct opnd *dst = &s->op[0], *src = &s->op[1];
-	uint32_t *pick = (uint32_t *)s->x->row[1], *out = (uint32_t *)s->x->row[2];
-	float *row = s->x->row[0];
-	unsigned int k, m, n;
+/* Elements of one size each, so that the inner loop has no calls. */
+#define TRANSPOSE(from, to)							\
+	do {									\
+		const from *in = (const from *)w->raw;				\
+		to *out = (to *)tile;						\
+		for (i = 0; i < n; i++)						\
+			for (m = 0; m < w->m; m++)				\
+				out[(size_t)m * n + i] = in[(size_t)pick[i] * w->m + m]; \
+	} while (0)
 
-	/* Which row of the stationary matrix each column of the identity selects. */
-	for (n = 0; n < dst->n; n++)
-		pick[n] = UINT32_MAX;
-	for (k = 0; k < w->k; k++) {
-		row_load(s->x, src, k, row);
-		for (n = 0; n < dst->n; n++)
-			if (row[n] != 0.0f)
-				pick[n] = k;
-	}
-	for (m = 0; m < w->m; m++) {
-		for (n = 0; n < dst->n; n++)
-			out[n] = pick[n] == UINT32_MAX ? 0 : raw_get(w, pick[n], m);
-		row_bits_store(dst, m, out);
-	}
+static void transpose_bits(struct stream *s, struct pe_weights *w)
+{
+	uint32_t *pick = (uint32_t *)s->x->row[1];
+	uint8_t *tile = (uint8_t *)s->x->row[2];
+	const struct opnd *dst = &s->op[0];
+	unsigned int n = dst->n, i, m;
+
+	find_ones(s, w->k, pick);
+	memset(w->raw + (size_t)w->k * w->m * w->bytes, 0, (size_t)w->m * w->bytes);
+	/* fp8 comes out in 16 bits, the upper byte 0. */
+	if (w->bytes == 1)
+		TRANSPOSE(uint8_t, uint16_t);
+	else if (w->bytes == 2)
+		TRANSPOSE(uint16_t, uint16_t);
+	else
+		TRANSPOSE(uint32_t, uint32_t);
+	for (m = 0; m < w->m; m++)
+		row_scatter(dst, m, tile + (size_t)m * n * dst->bytes);
 }
 
 void pe_matmul(struct stream *s)
@@ -323,6 +345,8 @@ void pe_matmul(struct stream *s)
 		transpose_bits(s, w);
 		return;
 	}
+	if (!w->packed)
+		pack(s, w);
 	unpack_moving(s, moving, w->k, n);
 	for (j = 0; j < n; j += NUM_NR) {
 		for (m = 0; m < w->m; m += NUM_MR) {
