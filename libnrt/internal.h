@@ -207,6 +207,9 @@ struct mem_request {
 NRT_STATUS devdevmem_alloc(const struct mem_request *request, struct mem **mem);
 void devmem_free(struct mem *mem);
 
+/* After fork(), in the child: the memory is the parent's. */
+void memory_forget(void);
+
 /* Copy and wait. */
 int device_copy(struct nrt_device *device, struct dev_loc dst, struct dev_loc src, size_t size);
 int device_fill(struct nrt_device *device, struct dev_bo *bo, size_t offset, size_t size,

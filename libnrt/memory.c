@@ -225,6 +225,12 @@ void devmem_free(struct mem *m)
 	free(m);
 }
 
+void memory_forget(void)
+{
+	LIST_INIT(&mems);
+	mems_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 /* ---- copies ------------------------------------------------------------------------ */
 
 /* The lock is held while a value is taken and its job queued: points must rise. */

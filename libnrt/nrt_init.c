@@ -359,6 +359,39 @@ static void release_all(struct nrt_state *s)
 	devices_close(s);
 }
 
+/* ---- fork -------------------------------------------------------------------------- */
+
+/*
+ * The chip's objects stay the parent's: a child that ended with nrt_close() would
+ * otherwise take the parent's context away. The child begins anew; what it
+ * inherited is forgotten, not freed.
+ */
+static void after_fork_in_child(void)
+{
+	struct nrt_state *s = &nrt_state;
+	struct nrt_model *m;
+	struct storage *st;
+
+	s->lock = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+	s->objects = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memory_forget();
+	TAILQ_FOREACH(m, &s->models, link)
+		m->dead = true;
+	TAILQ_FOREACH(st, &s->storages, link)
+		st->mem = NULL;
+	s->vcores = NULL;
+	s->vcore_count = 0;
+	s->devices = NULL;
+	s->device_count = 0;
+	s->total = 0;
+	s->phase = NRT_PHASE_NEW;
+}
+
+static void register_fork(void)
+{
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
 /* ---- API --------------------------------------------------------------------------- */
 
 static NRT_STATUS init_locked(struct nrt_state *s)
@@ -387,6 +420,7 @@ static NRT_STATUS init_locked(struct nrt_state *s)
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 		    const char *fal_version)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	NRT_STATUS status;
 
 	/*
@@ -399,6 +433,7 @@ NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
 		log_err("NRT", "framework is NRT_FRAMEWORK_TYPE_INVALID, must be 1 to 5");
 		return NRT_INVALID;
 	}
+	pthread_once(&once, register_fork);
 	pthread_rwlock_wrlock(&nrt_state.lock);
 	status = init_locked(&nrt_state);
 	pthread_rwlock_unlock(&nrt_state.lock);

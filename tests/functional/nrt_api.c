@@ -518,6 +518,61 @@ TEST_F(tensor, outlive_close)
 	nrt_tensor_free(&self->t);
 }
 
+/* A child is not initialised, and what it does leaves the parent's cores alone. */
+static int in_child(nrt_tensor_t *t)
+{
+	uint32_t count;
+	char byte;
+
+	if (nrt_tensor_read(t, &byte, 0, 1) != NRT_UNINITIALIZED)
+		return 1;
+	nrt_tensor_free(&t);
+	nrt_close();
+	if (nrt_get_total_nc_count(&count))
+		return 2;
+	/* Core 0 is the parent's. */
+	if (init() != NRT_FAILURE)
+		return 3;
+	nrt_close();
+	return 0;
+}
+
+TEST_F(tensor, fork)
+{
+	char text[4] = "";
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_allocate(DEV, 0, 100, "t", &self->t));
+	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_write(self->t, "abc", 0, 4));
+	pid = fork();
+	if (!pid)
+		_exit(in_child(self->t));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(NRT_SUCCESS, nrt_tensor_read(self->t, text, 0, 4));
+	EXPECT_STREQ("abc", text);
+	EXPECT_EQ(NRT_SUCCESS, nrt_tensor_memset(self->t, 0, 0, 100));
+}
+
+TEST(no_chip)
+{
+	uint32_t count;
+
+	unsetenv("NEURON_RT_SIM");
+	if (!access("/dev/accel", F_OK))
+		SKIP(return, "there is one");
+	EXPECT_EQ(NRT_INVALID, init());
+	EXPECT_EQ(NRT_INVALID, nrt_get_total_nc_count(&count));
+	nrt_close();
+	setenv("NEURON_RT_SIM", "trn9", 1);
+	EXPECT_EQ(NRT_INVALID, init());
+	setenv("NEURON_RT_SIM", "trn2:", 1);
+	EXPECT_EQ(NRT_INVALID, init());
+	setenv("NEURON_RT_SIM", "trn2:0", 1);
+	EXPECT_EQ(NRT_INVALID, init());
+}
+
 /* Two chips: logical cores go on, and copies cross. */
 TEST(two_chips)
 {
