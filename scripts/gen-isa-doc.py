@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Make Documentation/isa/tables.rst from uapi/neuron/isa.def.
+
+With --check: fail when the file is not what the table gives.
+"""
+
+import os
+import re
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+DEF = os.path.join(TOP, 'uapi/neuron/isa.def')
+OUT = os.path.join(TOP, 'Documentation/isa/tables.rst')
+
+NC = {'2': 'Trn1, Inf2', '3': 'Trn2', '4': 'Trn3'}
+SPACES = {'-': '', 'S': 'SBUF', 'P': 'PSUM', 'SP': 'SBUF, PSUM'}
+COST = {
+    'SEQ': 'sequencer only', 'REGMEM': 'round trip to memory',
+    'LDWEIGHTS': 'M / 4; fp32 M', 'MATMUL': 'max(min(64, M), N); fp32 x 4',
+    'MII': '64', 'N': 'max(64, N)', 'COPY': 'max(64, N), fast modes',
+    'COPY_PRED': 'max(64, 2 N); N with PSUM', 'MEMSET': 'max(64, N); N / 2 for 16-bit zero',
+    'TENSOR_TENSOR': 'max(64, 2 N); N with PSUM or simple bf16; fast mode',
+    'TENSOR_SCALAR': 'max(64, N), fast modes', 'SCALAR_TT': 'max(64, 2 N)',
+    'REDUCE': 'max(64, N); N / 2 for bf16', 'RECIP': 'max(64, 8 N)',
+    'POOL150': '150 + N', 'DMA': 'see timing.rst',
+}
+
+
+def rows(text, macro):
+    """Arguments of every MACRO(...) line of the table."""
+    out = []
+    for m in re.finditer(r'^%s\((.*)\)' % macro, text, re.M):
+        args = re.findall(r'"(?:[^"\\]|\\.)*"|(?:[^,"()]|\([^()]*\))+', m.group(1))
+        out.append([a.strip().strip('"') for a in args if a.strip()])
+    return out
+
+
+def table(widths, head, body):
+    lines = ['.. list-table::', '   :header-rows: 1', '   :widths: %s' % widths, '']
+    for row in [head] + body:
+        for i, cell in enumerate(row):
+            lines.append('   %s %s' % ('* -' if i == 0 else '  -', cell))
+    return '\n'.join(lines).replace(' \n', '\n').rstrip() + '\n'
+
+
+def engines(mask):
+    names = re.findall(r'E\((\w+)\)', mask)
+    return 'all' if names == ['ALL'] else ', '.join(names)
+
+
+def instructions(text):
+    body = []
+    for r in rows(text, 'NEURON_INSN'):
+        code, name, shown, mask, nc, words, dst, src0, src1, imms, cost, summary = r
+        body.append(['``%s``' % code, '``%s``' % name, '``%s``' % shown, engines(mask), NC[nc], words,
+                     SPACES[dst], SPACES[src0], SPACES[src1], imms, COST[cost], summary])
+    return table('6 14 14 10 8 5 8 8 8 5 14 30',
+                 ['code', 'name', 'text', 'engines', 'since', 'words', 'dst', 'operand 1', 'operand 2',
+                  'scalars', 'engine cycles', 'effect'], body)
+
+
+def generate():
+    with open(DEF) as f:
+        text = f.read()
+    dtypes = [['``%s``' % c, '``%s``' % n, t, b] for c, n, t, b in rows(text, 'NEURON_DTYPE')]
+    alu = [['``%s``' % c, '``%s``' % n, t, 'bits' if k == 'B' else 'fp32', a, 'yes' if r == '1' else '']
+           for c, n, t, k, a, r in rows(text, 'NEURON_ALU')]
+    act = [['``%s``' % c, '``%s``' % n, t] for c, n, t in rows(text, 'NEURON_ACTFN')]
+    parts = ['.. SPDX-License-Identifier: MIT',
+             '.. Made by scripts/gen-isa-doc.py from uapi/neuron/isa.def: do not edit.', '',
+             'Tables of the instruction set', '=============================', '',
+             'Instructions', '------------', '',
+             'N is the number of elements of each partition of the destination (of the source, for a',
+             'reduction), M the columns of a stationary matrix.', '', instructions(text),
+             'Data types', '----------', '', table('10 20 20 10', ['code', 'name', 'text', 'bytes'], dtypes),
+             'ALU operators', '-------------', '',
+             table('10 20 20 10 10 10', ['code', 'name', 'text', 'class', 'operands', 'reduces'], alu),
+             'Activation functions', '--------------------', '',
+             table('10 30 30', ['code', 'name', 'text'], act)]
+    return '\n'.join(parts)
+
+
+def main():
+    text = generate()
+    if sys.argv[1:] == ['--check']:
+        with open(OUT) as f:
+            if f.read() != text:
+                sys.exit('%s is not what isa.def says: run scripts/gen-isa-doc.py' % OUT)
+        return
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    with open(OUT, 'w') as f:
+        f.write(text)
+
+
+main()
