@@ -59,10 +59,6 @@ ask SCHED_NO_HANG "$@" <<X
 #include <drm/gpu_scheduler.h>
 int x = DRM_GPU_SCHED_STAT_NO_HANG;
 X
-ask SCHED_START_ERRNO "$@" <<X
-#include <drm/gpu_scheduler.h>
-void f(struct drm_gpu_scheduler *s) { drm_sched_start(s, 0); }
-X
 ask GPU_BUDDY "$@" <<X
 #include <linux/gpu_buddy.h>
 struct gpu_buddy b;

@@ -252,7 +252,7 @@ struct neuron_ctx *neuron_ctx_create_kernel(struct neuron_device *ndev)
 }
 
 /* No further jobs; those in the slot end now. */
-void neuron_ctx_stop(struct neuron_ctx *ctx)
+static void neuron_ctx_stop(struct neuron_ctx *ctx)
 {
 	mutex_lock(&ctx->submit_lock);
 	WRITE_ONCE(ctx->dead, true);
@@ -262,16 +262,20 @@ void neuron_ctx_stop(struct neuron_ctx *ctx)
 		neuron_slot_stop(ctx->slot);
 }
 
+/* What is queued ends with -ECANCELED, unless it waits for somebody else. */
+static void neuron_ctx_drain(struct neuron_ctx *ctx)
+{
+	wait_event_timeout(ctx->idle, !atomic_read(&ctx->jobs), NEURON_DRAIN_TIMEOUT);
+}
+
 /* After neuron_ctx_stop(): give back what the context holds. */
-void neuron_ctx_finish(struct neuron_ctx *ctx)
+static void neuron_ctx_finish(struct neuron_ctx *ctx)
 {
 	struct neuron_device *ndev = ctx->ndev;
 
 	lockdep_assert_held(&ndev->ctx_lock);
 	if (ctx->finished)
 		return;
-	/* What is queued ends with -ECANCELED, unless it waits for somebody else. */
-	wait_event_timeout(ctx->idle, !atomic_read(&ctx->jobs), NEURON_DRAIN_TIMEOUT);
 	neuron_entity_fini(&ctx->exec);
 	neuron_entity_fini(&ctx->copy);
 	if (ctx->slot) {
@@ -295,6 +299,10 @@ void neuron_ctx_stop_file(struct neuron_file *nf)
 	mutex_lock(&ndev->ctx_lock);
 	xa_for_each(&nf->ctxs, id, ctx)
 		neuron_ctx_stop(ctx);
+	mutex_unlock(&ndev->ctx_lock);
+	xa_for_each(&nf->ctxs, id, ctx)
+		neuron_ctx_drain(ctx);
+	mutex_lock(&ndev->ctx_lock);
 	xa_for_each(&nf->ctxs, id, ctx)
 		neuron_ctx_finish(ctx);
 	mutex_unlock(&ndev->ctx_lock);
@@ -312,9 +320,10 @@ void neuron_ctx_stop_all(struct neuron_device *ndev)
 	mutex_lock(&ndev->ctx_lock);
 	list_for_each_entry(ctx, &ndev->ctxs, node)
 		neuron_ctx_stop(ctx);
+	list_for_each_entry(ctx, &ndev->ctxs, node)
+		neuron_ctx_drain(ctx);
 	list_for_each_entry_safe(ctx, next, &ndev->ctxs, node)
 		neuron_ctx_finish(ctx);
-	ndev->alive = false;
 	mutex_unlock(&ndev->ctx_lock);
 }
 
@@ -420,6 +429,9 @@ int neuron_ioctl_ctx_destroy(struct drm_device *dev, void *data, struct drm_file
 		return -ENOENT;
 	mutex_lock(&ndev->ctx_lock);
 	neuron_ctx_stop(ctx);
+	mutex_unlock(&ndev->ctx_lock);
+	neuron_ctx_drain(ctx);
+	mutex_lock(&ndev->ctx_lock);
 	neuron_ctx_finish(ctx);
 	mutex_unlock(&ndev->ctx_lock);
 	neuron_ctx_put(ctx);

@@ -75,8 +75,6 @@ void neuron_ctx_flush(void);
 void neuron_ctx_put(struct neuron_ctx *ctx);
 struct neuron_ctx *neuron_ctx_lookup(struct neuron_file *nf, u32 id);
 struct neuron_ctx *neuron_ctx_create_kernel(struct neuron_device *ndev);
-void neuron_ctx_stop(struct neuron_ctx *ctx);
-void neuron_ctx_finish(struct neuron_ctx *ctx);
 void neuron_ctx_stop_file(struct neuron_file *nf);
 void neuron_ctx_stop_all(struct neuron_device *ndev);
 void neuron_ctx_set_state(struct neuron_ctx *ctx, u32 state);

@@ -168,7 +168,6 @@ struct neuron_slot {
  * @misc: firmware's mailbox
  * @exec: execution block; NULL: there is none
  * @hbm_base: CPU physical address of BAR4
- * @alive: registers may be touched; cleared under @ctx_lock by remove
  * @resets: firmware resets since probe
  * @vectors: interrupts, or 0 when completions are polled
  * @inflight: jobs and pieces given to the device, keeps the poll timer going
@@ -187,7 +186,6 @@ struct neuron_device {
 	void __iomem *h2t[NEURON_MAX_H2T];
 	void __iomem *exec;
 	phys_addr_t hbm_base;
-	bool alive;
 	atomic_t resets;
 
 	u32 fw_api;

@@ -214,7 +214,6 @@ static int neuron_start(struct neuron_device *ndev)
 	if (IS_ERR(kctx))
 		return PTR_ERR(kctx);
 	ndev->kctx = kctx;
-	ndev->alive = true;
 	return drm_dev_register(&ndev->drm, 0);
 }
 

@@ -71,30 +71,34 @@ static void neuron_sched_free(struct drm_sched_job *base)
 	neuron_job_free(to_job(base));
 }
 
-static void neuron_sched_restart(struct drm_gpu_scheduler *sched)
+/*
+ * drm_sched_stop() and drm_sched_start() are of no use here: between them they
+ * forget the hardware's fences and end every job with -ECANCELED. Instead the
+ * fences say what became of the jobs, and the one that the scheduler took from its
+ * list goes back to it: whether it ended or not, it is found there.
+ */
+static void neuron_sched_reinsert(struct drm_sched_job *base)
 {
-#ifdef HAVE_SCHED_START_ERRNO
-	drm_sched_start(sched, 0);
-#else
-	drm_sched_start(sched);
-#endif
+	struct drm_gpu_scheduler *sched = base->sched;
+
+	spin_lock(&sched->job_list_lock);
+	list_add(&base->list, &sched->pending_list);
+	spin_unlock(&sched->job_list_lock);
 }
 
 static enum drm_gpu_sched_stat neuron_sched_timedout(struct drm_sched_job *base)
 {
 	struct neuron_sched *sched = container_of(base->sched, struct neuron_sched, base);
 	struct neuron_job *job = to_job(base);
-	bool progress = sched->ops->hung(sched->owner, job);
 
-#ifdef HAVE_SCHED_NO_HANG
-	if (progress)
-		return DRM_GPU_SCHED_STAT_NO_HANG;
-#endif
-	/* Stopping puts the job back on the list of pending ones. */
-	drm_sched_stop(&sched->base, base);
-	if (!progress)
+	if (!sched->ops->hung(sched->owner, job)) {
+		/* Nothing is given to the hardware while it is being reset. */
+		drm_sched_wqueue_stop(&sched->base);
 		sched->ops->recover(sched->owner, job);
-	neuron_sched_restart(&sched->base);
+	}
+	neuron_sched_reinsert(base);
+	/* Also looks for jobs that have ended meanwhile. */
+	drm_sched_wqueue_start(&sched->base);
 #ifdef HAVE_SCHED_NO_HANG
 	return DRM_GPU_SCHED_STAT_RESET;
 #else

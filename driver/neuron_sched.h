@@ -29,7 +29,7 @@ struct neuron_fence {
 /**
  * struct neuron_sched_ops - what a hardware queue does
  * @hung: a job did not complete in time. True: it makes progress, wait on
- * @recover: the queue's jobs are detached: reset it and signal all their fences
+ * @recover: no jobs are given to the queue: reset it and signal the fences of all it has
  */
 struct neuron_sched_ops {
 	bool (*hung)(void *owner, struct neuron_job *job);

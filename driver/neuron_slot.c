@@ -243,26 +243,24 @@ static void neuron_slot_recover(void *owner, struct neuron_job *job)
 	struct neuron_slot *slot = owner;
 	struct neuron_device *ndev = slot->ndev;
 	struct neuron_ctx *ctx = job->ctx;
-	int idx, ret = -ENODEV;
+	int idx, ret;
 
-	if (drm_dev_enter(&ndev->drm, &idx)) {
-		mutex_lock(&slot->hw_lock);
-		/* Who stops a slot signals its jobs, too. */
-		if (slot->ctx == ctx) {
-			drm_err(&ndev->drm, "slot %u: job %u made no progress, status %#x\n",
-				slot->id, slot->tail, readl(slot->regs + NEURON_SLOT_STATUS));
-			ret = neuron_slot_hw_reset(slot);
-			neuron_ctx_set_state(ctx, DRM_NEURON_CTX_TIMEDOUT |
-					     (ret ? DRM_NEURON_CTX_FATAL : 0));
-			neuron_slot_signal_all(slot, -ETIME, -ECANCELED);
-			if (!ret)
-				neuron_slot_program(slot, ctx);
-		}
-		mutex_unlock(&slot->hw_lock);
-		drm_dev_exit(idx);
-	}
-	if (ret)
+	/* Who takes the chip away, or stops the slot, signals its jobs, too. */
+	if (!drm_dev_enter(&ndev->drm, &idx))
+		return;
+	mutex_lock(&slot->hw_lock);
+	if (slot->ctx == ctx) {
+		drm_err(&ndev->drm, "slot %u: job %u made no progress, status %#x\n",
+			slot->id, slot->tail, readl(slot->regs + NEURON_SLOT_STATUS));
+		ret = neuron_slot_hw_reset(slot);
+		neuron_ctx_set_state(ctx, DRM_NEURON_CTX_TIMEDOUT |
+				     (ret ? DRM_NEURON_CTX_FATAL : 0));
 		neuron_slot_signal_all(slot, -ETIME, -ECANCELED);
+		if (!ret)
+			neuron_slot_program(slot, ctx);
+	}
+	mutex_unlock(&slot->hw_lock);
+	drm_dev_exit(idx);
 }
 
 static const struct neuron_sched_ops neuron_slot_ops = {

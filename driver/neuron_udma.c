@@ -293,22 +293,20 @@ static void neuron_udmaq_recover(void *owner, struct neuron_job *job)
 	struct neuron_device *ndev = q->ndev;
 	int idx;
 
+	/* Who takes the chip away signals what is in flight, too. */
+	if (!drm_dev_enter(&ndev->drm, &idx))
+		return;
 	drm_err(&ndev->drm, "UDMA %u.%u: timed out after piece %u of %u, state %#x\n",
-		q->engine, q->index, q->done, q->issued,
-		q->dead ? 0 : readl(q->regs + NEURON_UDMA_STATE));
+		q->engine, q->index, q->done, q->issued, readl(q->regs + NEURON_UDMA_STATE));
 	/* Pieces that follow a lost one of the same copy must not run. */
 	WRITE_ONCE(q->failures, q->failures + 1);
-	if (drm_dev_enter(&ndev->drm, &idx)) {
-		neuron_udmaq_disable(q);
-		neuron_udmaq_signal(q, true, -ETIME);
-		/* A bad descriptor stops the engine: let it run again. */
-		writel(1, q->regs + NEURON_UDMA_M2S + NEURON_UDMA_CHANGE_STATE);
-		writel(1, q->regs + NEURON_UDMA_S2M + NEURON_UDMA_CHANGE_STATE);
-		neuron_udmaq_setup(q);
-		drm_dev_exit(idx);
-	} else {
-		neuron_udmaq_signal(q, true, -ENODEV);
-	}
+	neuron_udmaq_disable(q);
+	neuron_udmaq_signal(q, true, -ETIME);
+	/* A bad descriptor stops the engine: let it run again. */
+	writel(1, q->regs + NEURON_UDMA_M2S + NEURON_UDMA_CHANGE_STATE);
+	writel(1, q->regs + NEURON_UDMA_S2M + NEURON_UDMA_CHANGE_STATE);
+	neuron_udmaq_setup(q);
+	drm_dev_exit(idx);
 }
 
 static const struct neuron_sched_ops neuron_udmaq_ops = {

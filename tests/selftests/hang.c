@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The watchdog. A program that makes progress is left alone; a slot that has
+ * stopped is reset. The second is provoked behind the driver's back, through the
+ * execution block's registers: needs root and iomem=relaxed, and the module
+ * parameter timeout_ms set to 300.
+ */
+#include "kselftest_harness.h"
+
+#include "drv.h"
+
+#define RESOURCE	"/sys/class/accel/accel0/device/resource2"
+#define TIMEOUT		"/sys/module/neuron/parameters/timeout_ms"
+
+FIXTURE(hang) {
+	int fd;
+	uint32_t vm, ctx, sync, mask;
+	struct drv_prog p;
+};
+
+FIXTURE_SETUP(hang)
+{
+	char text[16] = "";
+	FILE *f = fopen(TIMEOUT, "r");
+
+	if (!f || !fgets(text, sizeof(text), f) || atoi(text) != 300)
+		SKIP(return, "the module was not loaded with timeout_ms=300");
+	fclose(f);
+	self->fd = drv_open();
+	ASSERT_GE(self->fd, 0);
+	self->mask = 1;
+	ASSERT_EQ(0, drv_vm(self->fd, &self->vm));
+	ASSERT_EQ(0, drv_ctx(self->fd, self->vm, 0, &self->mask, 0, &self->ctx));
+	ASSERT_EQ(0, drv_prog_init(self->fd, self->vm, &self->p));
+	ASSERT_EQ(0, drmSyncobjCreate(self->fd, 0, &self->sync));
+}
+
+FIXTURE_TEARDOWN(hang)
+{
+	close(self->fd);
+}
+
+TEST_F(hang, progress_is_no_hang)
+{
+	struct drm_neuron_sync_op op = { .flags = DRM_NEURON_SYNC_SIGNAL, .handle = self->sync };
+	struct drm_neuron_job job = drv_exec();
+	struct drm_neuron_ctx_state st;
+
+	drv_prog_loop(&self->p);
+	drv_syncs(&job, &op, 1);
+	ASSERT_EQ(0, drv_submit(self->fd, self->ctx, &job, 1));
+	/* Five times the watchdog's period. */
+	EXPECT_EQ(-ETIME, drv_wait(self->fd, self->sync, 1500));
+	ASSERT_EQ(0, drv_ctx_state(self->fd, self->ctx, &st));
+	EXPECT_EQ(0, st.state);
+	/* Let it end. */
+	self->p.code[0] = drv_insn(NEURON_OP_NOP);
+	ASSERT_EQ(0, drv_ctx_destroy(self->fd, self->ctx));
+	EXPECT_EQ(0, drv_wait(self->fd, self->sync, 1000));
+	EXPECT_EQ(-ECANCELED, drv_fence_error(self->fd, self->sync));
+}
+
+TEST_F(hang, a_stopped_slot_is_reset)
+{
+	struct drm_neuron_sync_op op = { .flags = DRM_NEURON_SYNC_SIGNAL };
+	struct drm_neuron_job job = drv_exec();
+	struct drm_neuron_ctx_state st;
+	volatile uint32_t *slot;
+	uint32_t sync[3], i;
+	int64_t start;
+	char *bar;
+	int res;
+
+	self->p.code[0] = drv_insn(NEURON_OP_HALT);
+	drv_prog_stream(&self->p, 1, 1);
+	ASSERT_EQ(0, drv_run(self->fd, self->ctx, &job, self->sync));
+	res = open(RESOURCE, O_RDWR);
+	if (res < 0)
+		SKIP(return, "no access to the registers");
+	bar = mmap(NULL, NEURON_EXEC_BAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, res, 0);
+	if (bar == MAP_FAILED)
+		SKIP(return, "no access to the registers: iomem=relaxed is needed");
+	/* A doorbell that cannot be right stops the slot. */
+	for (i = 0; i < NEURON_MAX_SLOTS; i++) {
+		slot = (volatile uint32_t *)(bar + NEURON_EXEC_SLOT(i));
+		if (slot[NEURON_SLOT_CTRL / 4] & NEURON_SLOT_CTRL_ENABLE)
+			slot[NEURON_SLOT_DOORBELL / 4] = 0x40000000;
+	}
+	start = drv_now();
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, drmSyncobjCreate(self->fd, 0, &sync[i]));
+		op.handle = sync[i];
+		drv_syncs(&job, &op, 1);
+		ASSERT_EQ(0, drv_submit(self->fd, self->ctx, &job, 1));
+	}
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, drv_wait(self->fd, sync[i], 5000));
+	EXPECT_GE(drv_now() - start, 250000000);
+	/* The first one is to blame, the others went with it. */
+	EXPECT_EQ(-ETIME, drv_fence_error(self->fd, sync[0]));
+	EXPECT_EQ(-ECANCELED, drv_fence_error(self->fd, sync[1]));
+	EXPECT_EQ(-ECANCELED, drv_fence_error(self->fd, sync[2]));
+	ASSERT_EQ(0, drv_ctx_state(self->fd, self->ctx, &st));
+	EXPECT_EQ(DRM_NEURON_CTX_TIMEDOUT, st.state);
+	/* And the context goes on. */
+	for (i = 0; i < 300; i++)
+		ASSERT_EQ(0, drv_run(self->fd, self->ctx, &job, self->sync));
+}
+
+TEST_HARNESS_MAIN
