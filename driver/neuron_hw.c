@@ -14,6 +14,8 @@
 #define NEURON_FW_RESET_MS	30000
 #define NEURON_FW_POLL_MS	2
 
+#define NEURON_EXEC_MAJOR	(NEURON_EXEC_VERSION >> 16)
+
 static const struct neuron_arch neuron_archs[] = {
 #define NEURON_ARCH(id, text, product, devid, nc, ncores, nstacks, gib, stride, sbuf, bit, \
 		    lnc, nengines, h2t)							\
@@ -120,7 +122,7 @@ static bool neuron_hw_exec_sane(struct neuron_device *ndev)
 	u32 magic = readl(ndev->exec + NEURON_EXEC_MAGIC_REG);
 
 	if (magic != NEURON_EXEC_MAGIC ||
-	    ndev->exec_version >> 16 != NEURON_EXEC_VERSION >> 16) {
+	    ndev->exec_version >> 16 != NEURON_EXEC_MAJOR) {
 		drm_err(&ndev->drm, "execution block has version %#x, %#x is supported\n",
 			ndev->exec_version, NEURON_EXEC_VERSION);
 		return false;

@@ -107,4 +107,55 @@ TEST_F(hang, a_stopped_slot_is_reset)
 		ASSERT_EQ(0, drv_run(self->fd, self->ctx, &job, self->sync));
 }
 
+/* Switches the queues that the driver uses off or on. */
+static int set_queues(uint32_t on)
+{
+	const char *path = "/sys/class/accel/accel0/device/resource0";
+	int fd = open(path, O_RDWR), engine, q;
+	volatile uint32_t *reg;
+	char *page;
+
+	if (fd < 0)
+		return -1;
+	for (engine = 0; engine < 4; engine++) {
+		for (q = 0; q < 2; q++) {
+			page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				    NEURON_V3_H2T_UDMA(engine) + NEURON_UDMA_Q(q));
+			if (page == MAP_FAILED)
+				return -1;
+			reg = (volatile uint32_t *)(page + NEURON_UDMA_Q_CFG);
+			*reg = NEURON_UDMA_Q_CFG_RESET_VALUE | on;
+			munmap(page, PAGE);
+		}
+	}
+	return close(fd);
+}
+
+TEST_F(hang, a_stopped_dma_queue_is_reset)
+{
+	struct drm_neuron_query_device q = {};
+	struct drm_neuron_job job;
+	uint32_t bo, *p;
+
+	ASSERT_EQ(0, drv_query(self->fd, DRM_NEURON_QUERY_DEVICE, &q, sizeof(q)));
+	if (q.nc_version < 3)
+		SKIP(return, "another register map");
+	ASSERT_EQ(0, drv_bo(self->fd, 40 * MIB, 0, &bo));
+	p = drv_map(self->fd, bo, 40 * MIB);
+	ASSERT_NE(MAP_FAILED, p);
+	if (set_queues(0))
+		SKIP(return, "no access to the registers: iomem=relaxed is needed");
+	/* Two pieces: the second one must not run, either. */
+	job = drv_fill(bo, 0, 40 * MIB, 5);
+	EXPECT_NE(0, drv_run(self->fd, self->ctx, &job, self->sync));
+	EXPECT_EQ(0, p[0]);
+	EXPECT_EQ(0, p[10 * MIB - 1]);
+	/* The driver has switched this queue on again, but knows nothing of the others. */
+	job = drv_fill(bo, 0, 40 * MIB, 6);
+	EXPECT_EQ(0, drv_run(self->fd, self->ctx, &job, self->sync));
+	EXPECT_EQ(6, p[0]);
+	EXPECT_EQ(6, p[10 * MIB - 1]);
+	EXPECT_EQ(0, set_queues(NEURON_UDMA_Q_CFG_EN_PREF | NEURON_UDMA_Q_CFG_EN_SCHED));
+}
+
 TEST_HARNESS_MAIN
