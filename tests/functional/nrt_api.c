@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "neff_make.h"
 #include "nrt/nrt.h"
 #include "nrt/nrt_experimental.h"
 #include "kselftest_harness.h"
@@ -543,6 +544,8 @@ TEST_F(tensor, fork)
 	int status;
 	pid_t pid;
 
+	if (getenv("NRT_TEST_NO_EXEC"))
+		SKIP(return, "no cores to claim");
 	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_allocate(DEV, 0, 100, "t", &self->t));
 	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_write(self->t, "abc", 0, 4));
 	pid = fork();
@@ -553,6 +556,20 @@ TEST_F(tensor, fork)
 	EXPECT_EQ(NRT_SUCCESS, nrt_tensor_read(self->t, text, 0, 4));
 	EXPECT_STREQ("abc", text);
 	EXPECT_EQ(NRT_SUCCESS, nrt_tensor_memset(self->t, 0, 0, 100));
+}
+
+/* NRT_TEST_NO_EXEC says that the chip has no execution block: memory works, nothing else. */
+TEST_F(tensor, no_execution_block)
+{
+	struct neff_blob blob;
+	nrt_model_t *model;
+
+	if (!getenv("NRT_TEST_NO_EXEC"))
+		SKIP(return, "the chip runs programs");
+	blob = neff_make_copy("trn2", 64);
+	EXPECT_EQ(NRT_FAILURE, nrt_load(blob.bytes, blob.size, 0, 1, &model));
+	EXPECT_EQ(NULL, model);
+	free(blob.bytes);
 }
 
 TEST(no_chip)
