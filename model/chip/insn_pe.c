@@ -195,7 +195,14 @@ static size_t moving_ld(unsigned int n)
 	return (n + NUM_NR - 1) / NUM_NR * NUM_NR + 16;
 }
 
-/* The moving operand as fp32, [k][ld], padded with zeros to whole blocks. */
+/* Zeros up to a whole block of columns. */
+static void pad(float *row, unsigned int n)
+{
+	if (n % NUM_NR)
+		memset(row + n, 0, (NUM_NR - n % NUM_NR) * sizeof(float));
+}
+
+/* The moving operand as fp32, [k][ld], padded to whole blocks. */
 static void unpack_moving(struct stream *s, float *x, unsigned int k_all, unsigned int n)
 {
 	const struct opnd *src = &s->op[1];
@@ -207,14 +214,14 @@ static void unpack_moving(struct stream *s, float *x, unsigned int k_all, unsign
 
 		if (k_all == src->parts) {
 			row_load(s->x, src, p, to);
-			memset(to + n, 0, (ld - n) * sizeof(float));
+			pad(to, n);
 			continue;
 		}
 		row_load(s->x, src, p, s->x->row[0]);
 		for (k = p; k < k_all; k += src->parts) {
 			to = x + k * ld;
 			memcpy(to, s->x->row[0] + (size_t)(k / src->parts) * n, n * sizeof(float));
-			memset(to + n, 0, (ld - n) * sizeof(float));
+			pad(to, n);
 		}
 	}
 }

@@ -56,7 +56,8 @@ MATH_FN float f_expand(uint32_t h, int width, int man, int bias, bool ieee)
 
 MATH_FN float f_from_bf16(uint16_t h)
 {
-	return f_canon(f_from((uint32_t)h << 16));
+	/* A NaN keeps its payload here and loses it when it is stored. */
+	return f_from((uint32_t)h << 16);
 }
 
 MATH_FN float f_from_tf32(uint32_t u)
