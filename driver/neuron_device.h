@@ -166,17 +166,45 @@ struct neuron_slot {
  * @pdev: PCI device
  * @arch: its generation
  * @misc: firmware's mailbox
+ * @h2t: windows of the UDMA engines between host and HBM
  * @exec: execution block; NULL: there is none
  * @hbm_base: CPU physical address of BAR4
  * @resets: firmware resets since probe
- * @vectors: interrupts, or 0 when completions are polled
- * @inflight: jobs and pieces given to the device, keeps the poll timer going
+ * @fw_api: version of the firmware's interface
+ * @routing_id: place in the instance
+ * @serial: serial number
+ * @exec_version: of @exec
+ * @slots_count: number of @slots
+ * @exec_vectors: interrupts that @exec offers
+ * @sbuf_bytes: of a partition
+ * @psum_bytes: of a partition
+ * @vectors: interrupts in use, or 0 when completions are polled
+ * @vector: what they serve; when polled the first serves all
+ * @poll: looks for completions
+ * @poll_busy: when it last had something to do
+ * @poll_lock: protects @polling
+ * @polling: @poll runs
+ * @inflight: jobs and pieces given to the device, keeps @poll going
  * @hbm_lock: protects the allocators in @hbm
- * @ctx_lock: protects @ctxs, @slot_map, @claimed and @sharers
+ * @hbm: stacks
+ * @stack_stride: distance of two stacks in BAR4
+ * @submit_wq: feeds the hardware
+ * @reset_wq: ordered: watchdogs
+ * @queues: number of @queue
+ * @queue: UDMA queues
+ * @next_queue: dealt to contexts in turn
+ * @ctx_lock: protects the next four
+ * @ctxs: contexts that hold hardware
+ * @slot_map: slots in use
+ * @claimed: cores held exclusively
+ * @sharers: contexts that share a core
+ * @slots: context slots
  * @vm_lock: protects @vms
+ * @vms: address spaces
  * @kctx: context of the kernel's own fills
  * @dummy: what user mappings show once the chip is gone
  * @zeros: source of fills with zero, NEURON_UDMA_DESC_MAX_LEN bytes
+ * @zeros_dma: its bus address
  */
 struct neuron_device {
 	struct drm_device drm;
@@ -200,8 +228,8 @@ struct neuron_device {
 	unsigned int vectors;
 	struct neuron_vector vector[NEURON_MAX_VECTORS];
 	struct hrtimer poll;
-	ktime_t poll_busy;	/* when the poll timer last had something to do */
-	spinlock_t poll_lock;	/* protects @polling */
+	ktime_t poll_busy;
+	spinlock_t poll_lock; /* see above */
 	bool polling;
 	atomic_t inflight;
 
@@ -218,7 +246,7 @@ struct neuron_device {
 	struct mutex ctx_lock; /* see above */
 	struct list_head ctxs;
 	DECLARE_BITMAP(slot_map, NEURON_MAX_SLOTS);
-	u32 claimed;		/* cores held exclusively */
+	u32 claimed;
 	u32 sharers[NEURON_MAX_CORES];
 	struct neuron_slot *slots;
 
@@ -235,6 +263,7 @@ struct neuron_device {
 
 /**
  * struct neuron_file - what an open file owns
+ * @ref: one of the file, one of each context
  * @ndev: the chip
  * @vms: address spaces by id
  * @ctxs: contexts by id
