@@ -535,15 +535,6 @@ TEST_F(exec, busy_core)
 
 	if (getenv("NEURON_RT_SIM"))
 		SKIP(return, "the chip is in this process");
-	pid = fork();
-	if (!pid) {
-		char *argv[] = { "/proc/self/exe", "--busy", NULL };
-
-		execv(argv[0], argv);
-		_exit(99);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_EQ(NRT_FAILURE, WEXITSTATUS(status));
 	/* When its owner is killed, the core is free. */
 	nrt_close();
 	pid = fork();
@@ -560,6 +551,33 @@ TEST_F(exec, busy_core)
 	for (int i = 0; i < 50 && init(); i++)
 		usleep(100000);
 	EXPECT_EQ(NRT_SUCCESS, nrt_tensor_allocate(DEV, 0, 64, "t", &self->x));
+}
+
+/* Run this program with @what and return its status. */
+static int spawn(char *what)
+{
+	char *argv[] = { "/proc/self/exe", what, NULL };
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execv(argv[0], argv);
+		_exit(99);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+/* While core 0 is taken another process gets a free one, but not all of them. */
+TEST_F(exec, free_cores)
+{
+	if (getenv("NEURON_RT_SIM"))
+		SKIP(return, "the chip is in this process");
+	EXPECT_EQ(NRT_SUCCESS, spawn("--one"));
+	EXPECT_EQ(NRT_FAILURE, spawn("--all"));
+	EXPECT_EQ(NRT_FAILURE, spawn("--busy"));
+	nrt_close();
+	EXPECT_EQ(NRT_SUCCESS, spawn("--all"));
+	EXPECT_EQ(NRT_SUCCESS, spawn("--busy"));
 }
 
 /* ---- profiles -------------------------------------------------------------------------------- */
@@ -612,6 +630,11 @@ TEST_F(exec, profile)
 static int child(const char *what)
 {
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	if (!strcmp(what, "--one") || !strcmp(what, "--all")) {
+		unsetenv("NEURON_RT_VISIBLE_CORES");
+		setenv("NEURON_RT_NUM_CORES", strcmp(what, "--one") ? "0" : "1", 1);
+		return init();
+	}
 	setenv("NEURON_RT_VISIBLE_CORES", "0", 1);
 	if (!strcmp(what, "--busy"))
 		return init();
@@ -623,7 +646,10 @@ static int child(const char *what)
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && (!strcmp(argv[1], "--busy") || !strcmp(argv[1], "--hold")))
-		return child(argv[1]);
+	static const char *const children[] = { "--busy", "--hold", "--one", "--all" };
+
+	for (size_t i = 0; argc == 2 && i < sizeof(children) / sizeof(children[0]); i++)
+		if (!strcmp(argv[1], children[i]))
+			return child(argv[1]);
 	return test_harness_run(argc, argv);
 }
