@@ -44,6 +44,7 @@ void check_free(struct check *k)
 	free(k->msg_free);
 	mem_free(k);
 	race_free(k);
+	hbm_free(k->hbm);
 	free(k);
 }
 
@@ -83,6 +84,10 @@ bool check_begin(struct exec *x)
 			exec_fault_at(x, NEURON_FAULT_INTERNAL, c, 0, 0, NULL);
 			return false;
 		}
+	}
+	if (!hbm_begin(x, check_of(x->core[0]))) {
+		exec_fault_at(x, NEURON_FAULT_INTERNAL, 0, 0, 0, NULL);
+		return false;
 	}
 	return true;
 }
@@ -382,6 +387,45 @@ uint32_t check_xfer_issue(struct stream *s)
 	return msg_new(k, &k->clock[s->engine]);
 }
 
+/* An operand in HBM against the other transfers of the job. */
+static bool touch_hbm(const struct who *who, const struct dma_side *side, bool write)
+{
+	struct check *k = check_of(who->c);
+	struct hbm_access a = {
+		.write = write, .core = who->c->index, .thread = who->thread,
+		.clock = k->n[who->thread], .debug_id = who->insn->w.debug_id,
+	};
+	const struct hbm_access *other;
+	struct neuron_fault_record *f;
+	bool nomem = false;
+	uint64_t lo, hi;
+
+	other = hbm_touch(check_of(who->x->core[0]), &k->clock[who->thread], &side->hbm, &a, &nomem);
+	if (nomem) {
+		who_fault(who, NEURON_FAULT_INTERNAL, side->hbm.arg, NEURON_SPACE_HBM, 0, 0, 0);
+		return false;
+	}
+	if (!other)
+		return true;
+	lo = a.at.lo > other->at.lo ? a.at.lo : other->at.lo;
+	hi = a.at.hi < other->at.hi ? a.at.hi : other->at.hi;
+	f = who_fault(who, NEURON_FAULT_DATA_RACE, side->hbm.arg, NEURON_SPACE_HBM, 0, 0, 0);
+	f->addr = htole64(lo);
+	f->size = htole64(hi - lo);
+	f->other_debug_id = htole32(other->debug_id);
+	f->other_engine = NEURON_ENGINE_DMA;
+	return false;
+}
+
+static bool check_side(const struct who *who, const struct dma_side *side, unsigned int index)
+{
+	if (side->hbm.indexed && !reads(who, &side->hbm.index, index))
+		return false;
+	if (index)
+		return side->is_hbm ? touch_hbm(who, side, false) : reads(who, &side->sb, index);
+	return side->is_hbm ? touch_hbm(who, side, true) : writes(who, &side->sb, index);
+}
+
 bool check_xfer_start(struct exec *x, struct exec_core *c, struct xfer *t)
 {
 	struct check *k = check_of(c);
@@ -394,10 +438,7 @@ bool check_xfer_start(struct exec *x, struct exec_core *c, struct xfer *t)
 		t->msg = 0;
 	}
 	k->n[thread]++;
-	return (t->src.is_hbm || reads(&who, &t->src.sb, 1)) &&
-	       (!t->src.hbm.indexed || reads(&who, &t->src.hbm.index, 1)) &&
-	       (!t->dst.hbm.indexed || reads(&who, &t->dst.hbm.index, 0)) &&
-	       (t->dst.is_hbm || writes(&who, &t->dst.sb, 0));
+	return check_side(&who, &t->src, 1) && check_side(&who, &t->dst, 0);
 }
 
 uint32_t check_xfer_message(struct exec *x, struct exec_core *c, struct xfer *t)

@@ -49,6 +49,29 @@ struct access {
 	uint32_t debug_id;
 };
 
+/**
+ * struct hbm_region - bytes of HBM by device address
+ * @lo, @hi: bounds
+ * @run: bytes of each run without gaps
+ * @num, @step: dimensions, widest step first
+ */
+struct hbm_region {
+	uint64_t lo, hi;
+	uint64_t run;
+	unsigned int dims;
+	uint64_t num[NEURON_DMA_DIMS];
+	uint64_t step[NEURON_DMA_DIMS];
+};
+
+struct hbm_access {
+	struct hbm_region at;
+	bool write;
+	uint8_t core;
+	uint8_t thread;
+	uint32_t clock;
+	uint32_t debug_id;
+};
+
 #define BUCKET_SHIFT	11
 #define BUCKETS		(CORE_COLUMNS_MAX >> (BUCKET_SHIFT - CORE_COLUMN_SHIFT))
 
@@ -91,6 +114,7 @@ struct sem_check {
  * @msg: clocks under way, by the index that updates and transfers carry
  * @written: by space: a bit for each byte, partition after partition
  * @words: by space: 64-bit words of a partition
+ * @hbm: in the check of core 0: transfers of all cores
  * @by_pe: PSUM bytes whose last writer was the tensor engine, one bit each
  */
 struct check {
@@ -106,6 +130,7 @@ struct check {
 	uint64_t *by_pe;
 	struct bucket bucket[3][BUCKETS];
 	uint8_t *window;
+	struct hbm_check *hbm;
 };
 
 void vclock_join(struct vclock *a, const struct vclock *b);
@@ -130,5 +155,13 @@ const struct access *race_access(struct check *k, const struct vclock *clock,
 /* First byte and number of bytes, from first to last, that two regions share. */
 bool region_overlap(struct check *k, const struct region *a, const struct region *b,
 		    uint32_t *byte, uint32_t *size);
+
+/* --- check_hbm.c -------------------------------------------------------------------- */
+
+bool hbm_begin(struct exec *x, struct check *k);
+void hbm_free(struct hbm_check *h);
+/* As race_access(), for an operand in HBM; @a without its region. */
+const struct hbm_access *hbm_touch(struct check *k, const struct vclock *clock,
+				   const struct hbm_opnd *h, struct hbm_access *a, bool *nomem);
 
 #endif /* NEURON_CHIP_CHECK_STATE_H */

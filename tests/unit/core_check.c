@@ -336,6 +336,101 @@ TEST_F(strict, queues_are_ordered_inside_only)
 	EXPECT_EQ(FAULT(p)->other_engine, NEURON_ENGINE_DMA);
 }
 
+/* --- HBM -------------------------------------------------------------------------------- */
+
+/* SBUF to columns [@column, @column + @n) of a matrix of 64 columns and 32 rows. */
+static void store_columns(struct prog *p, unsigned int core, unsigned int arg, uint32_t id,
+			  unsigned int queue, unsigned int column, unsigned int n,
+			  struct neuron_update update)
+{
+	struct neuron_dma_operand src = dma_sbuf();
+	struct neuron_dma_operand dst = dma_hbm(arg, F32, column * 4, n, 32, 256);
+	struct neuron_insn w = insn_new(NEURON_OP_DMA_COPY);
+
+	w.debug_id = htole32(id);
+	w.aux = htole32(queue);
+	w.ap[1] = ap_row(SBUF, F32, 0, 32, 0, n);
+	w.update = update;
+	if (core || id == 1)
+		w.wait[0] = wait_ge(5, 1);
+	prog_dma(p, core, SP, &w, &dst, &src);
+}
+
+static void hbm_start(struct prog *p)
+{
+	prog_reset(p);
+	p->flags = NEURON_JOB_STRICT;
+	prog_arg(p, 32 * 256, NEURON_ARG_READ | NEURON_ARG_WRITE);
+	set(p, DVE, 9, 0, 64, no_wait, update_add(5, 1));
+}
+
+TEST_F(strict, hbm_columns)
+{
+	struct prog *p = self->p;
+
+	hbm_start(p);
+	store_columns(p, 0, 0, 1, 0, 0, 32, no_update);
+	store_columns(p, 0, 0, 2, 1, 32, 32, no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_NONE);
+
+	hbm_start(p);
+	store_columns(p, 0, 0, 1, 0, 0, 33, no_update);
+	store_columns(p, 0, 0, 2, 1, 32, 32, no_update);
+	EXPECT_RACE(p, 2, 1);
+	EXPECT_EQ(FAULT(p)->space, NEURON_SPACE_HBM);
+	EXPECT_EQ(le64toh(FAULT(p)->addr), le64toh(p->arg[0].va) + 128);
+}
+
+TEST_F(strict, hbm_read_back)
+{
+	struct prog *p = self->p;
+
+	hbm_start(p);
+	store_columns(p, 0, 0, 1, 0, 0, 64, update_add(6, 16));
+	load(p, ACT, 2, 1, 4096, 64, wait_ge(6, 16), no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_NONE);
+
+	hbm_start(p);
+	store_columns(p, 0, 0, 1, 0, 0, 64, update_add(6, 16));
+	load(p, ACT, 2, 1, 4096, 64, wait_ge(5, 1), no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_DATA_RACE);
+}
+
+/* Two arguments that name the same memory. */
+TEST_F(strict, hbm_aliases)
+{
+	struct prog *p = self->p;
+
+	hbm_start(p);
+	prog_arg(p, 32 * 256, NEURON_ARG_WRITE);
+	store_columns(p, 0, 0, 1, 0, 0, 64, no_update);
+	store_columns(p, 0, 1, 2, 1, 0, 64, no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_NONE);
+	p->arg[1].va = p->arg[0].va;
+	EXPECT_RACE(p, 2, 1);
+}
+
+/* Nothing orders two cores. */
+TEST(hbm_of_two_cores)
+{
+	struct prog *p = prog_new(3, 2);
+	unsigned int same;
+
+	for (same = 0; same < 2; same++) {
+		struct neuron_insn w = insn_new(NEURON_OP_MEMSET);
+
+		hbm_start(p);
+		w.ap[0] = ap_row(SBUF, F32, 0, 32, 0, 64);
+		w.imm[0] = imm_f32(2);
+		w.update = update_add(5, 1);
+		prog_add(p, 1, DVE, &w);
+		store_columns(p, 0, 0, 1, 0, 0, 32, no_update);
+		store_columns(p, 1, 0, 3, 0, same ? 0 : 32, 32, no_update);
+		ASSERT_EQ(prog_run(p), same ? NEURON_FAULT_DATA_RACE : NEURON_FAULT_NONE);
+	}
+	prog_free(p);
+}
+
 TEST_F(strict, events_order)
 {
 	struct neuron_update event = { .sem = 9, .op = NEURON_UPDATE_EVENT_SET };
