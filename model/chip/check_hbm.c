@@ -13,6 +13,7 @@
 #define PAGES		256
 #define WIDE		16		/* pages; more go to a list of their own */
 #define MAX_RUNS	4096		/* to enumerate; beyond, patterns do not meet */
+#define MAX_STEPS	65536		/* of one comparison, whatever the patterns are */
 #define MAX_RECORDS	4096		/* of a page; the oldest go first */
 
 struct hbm_list {
@@ -84,16 +85,18 @@ static uint64_t runs(const struct hbm_region *r)
 }
 
 /* Does @r, from dimension @d on with its first byte at @at, touch [lo, hi)? */
-static bool touches(const struct hbm_region *r, unsigned int d, uint64_t at, uint64_t lo, uint64_t hi)
+static bool touches(const struct hbm_region *r, unsigned int d, uint64_t at, uint64_t lo,
+		    uint64_t hi, unsigned int *steps)
 {
 	uint64_t inner = r->run, i = 0, last;
 	unsigned int k;
 
-	if (at >= hi)
+	if (at >= hi || !*steps)
 		return false;
+	--*steps;
 	if (d >= r->dims || d >= NEURON_DMA_DIMS)
 		return at + r->run > lo;
-	for (k = d + 1; k < r->dims; k++)
+	for (k = d + 1; k < r->dims && k < NEURON_DMA_DIMS; k++)
 		inner += (r->num[k] - 1) * r->step[k];
 	/* The first that reaches lo, and the last that begins before hi. */
 	if (at + inner <= lo)
@@ -101,27 +104,28 @@ static bool touches(const struct hbm_region *r, unsigned int d, uint64_t at, uin
 	last = (hi - 1 - at) / r->step[d];
 	if (last > r->num[d] - 1)
 		last = r->num[d] - 1;
-	for (; i <= last; i++)
-		if (touches(r, d + 1, at + i * r->step[d], lo, hi))
+	for (; i <= last && *steps; i++)
+		if (touches(r, d + 1, at + i * r->step[d], lo, hi, steps))
 			return true;
 	return false;
 }
 
 static bool any_run_touches(const struct hbm_region *a, unsigned int d, uint64_t at,
-			    const struct hbm_region *b)
+			    const struct hbm_region *b, unsigned int *steps)
 {
 	uint64_t i;
 
 	if (d >= a->dims || d >= NEURON_DMA_DIMS)
-		return touches(b, 0, b->lo, at, at + a->run);
-	for (i = 0; i < a->num[d]; i++)
-		if (any_run_touches(a, d + 1, at + i * a->step[d], b))
+		return touches(b, 0, b->lo, at, at + a->run, steps);
+	for (i = 0; i < a->num[d] && *steps; i++)
+		if (any_run_touches(a, d + 1, at + i * a->step[d], b, steps))
 			return true;
 	return false;
 }
 
 static bool meet(const struct hbm_region *a, const struct hbm_region *b)
 {
+	unsigned int steps = MAX_STEPS;
 	const struct hbm_region *t;
 
 	if (a->lo >= b->hi || b->lo >= a->hi)
@@ -131,7 +135,7 @@ static bool meet(const struct hbm_region *a, const struct hbm_region *b)
 		a = b;
 		b = t;
 	}
-	return runs(a) <= MAX_RUNS && any_run_touches(a, 0, a->lo, b);
+	return runs(a) <= MAX_RUNS && any_run_touches(a, 0, a->lo, b, &steps);
 }
 
 static bool covers(const struct hbm_region *a, const struct hbm_region *b)

@@ -16,7 +16,8 @@ static uint32_t sbuf_kib(unsigned int nc_version)
 		unsigned int nc_version;
 		uint32_t kib;
 	} row[] = {
-#define NEURON_ARCH(id, name, product, device, nc, cores, stacks, gib, stride, sbuf, bit, lnc, udma, h2t) \
+#define NEURON_ARCH(id, name, product, device, nc, cores, stacks, gib, stride,	\
+		    sbuf, bit, lnc, udma, h2t)					\
 		{ nc, sbuf },
 #include "neuron/arch.def"
 #undef NEURON_ARCH

@@ -147,7 +147,6 @@ static bool seq_prepare(struct stream *s)
 			return exec_bad(s, 6, w->op[0], NEURON_ALU_RIGHT_SHIFT);
 		/* fall through */
 	case NEURON_OP_REG_MOVE:
-	case NEURON_OP_TENSOR_LOAD:
 		if (w->aux >= NEURON_REGS)
 			return exec_bad(s, 7, w->aux, NEURON_REGS - 1);
 		break;
@@ -764,6 +763,8 @@ static void job_end(struct exec *x)
 	job->modelled_ticks = x->end;
 	publish(x);
 	trace_end(x);
+	program_release(x);
+	trace_release(x);
 }
 
 /* What the ring entry may ask of this model. */

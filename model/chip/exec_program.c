@@ -211,6 +211,19 @@ bool program_load(struct exec *x)
 	return streams_copy(x, va);
 }
 
+void program_release(struct exec *x)
+{
+	if (x->code_bytes <= KEEP_BYTES)
+		return;
+	free(x->code);
+	free(x->insn);
+	free(x->dma);
+	x->code = NULL;
+	x->insn = NULL;
+	x->dma = NULL;
+	x->code_bytes = x->insns = x->dmas = 0;
+}
+
 /* --- decoding --------------------------------------------------------------------- */
 
 static void ap_to_host(struct neuron_ap *ap)

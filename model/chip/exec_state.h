@@ -15,6 +15,7 @@
 #include "numeric.h"
 #include "timing.h"
 
+#define KEEP_BYTES	(16u << 20)	/* buffers kept from job to job */
 #define TICKS_NEVER	UINT64_MAX
 #define SLOT_UPDATE	0
 #define SLOTS		NEURON_ENGINE_COUNT
@@ -390,6 +391,8 @@ bool exec_poll(struct exec *x);
 /* --- exec_program.c ---------------------------------------------------------------- */
 
 bool program_load(struct exec *x);
+/* Buffers are kept for the next job unless they are large. */
+void program_release(struct exec *x);
 /* The stream's current instruction, decoded and checked; NULL: faulted. */
 const struct insn *program_fetch(struct exec *x, struct stream *s);
 
@@ -456,5 +459,6 @@ void trace_begin(struct exec *x);
 /* Appends a record; its index, or UINT64_MAX. */
 uint64_t trace_add(struct exec *x, const struct neuron_trace_record *rec);
 void trace_end(struct exec *x);
+void trace_release(struct exec *x);
 
 #endif /* NEURON_CHIP_EXEC_STATE_H */

@@ -78,3 +78,12 @@ void trace_end(struct exec *x)
 	}
 	job->trace_records = x->trace_count;
 }
+
+void trace_release(struct exec *x)
+{
+	if (x->trace_room * sizeof(x->trace[0]) <= KEEP_BYTES)
+		return;
+	free(x->trace);
+	x->trace = NULL;
+	x->trace_room = 0;
+}
