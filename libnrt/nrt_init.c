@@ -463,26 +463,47 @@ enum count_kind {
 	COUNT_VISIBLE,
 };
 
+static bool count_open(enum count_kind kind, uint32_t *count)
+{
+	const struct nrt_state *s = &nrt_state;
+
+	if (s->phase != NRT_PHASE_OPEN)
+		return false;
+	*count = kind == COUNT_TOTAL ? s->total : s->vcore_count;
+	return true;
+}
+
 /* Before nrt_init() the chips are opened for the question and closed again. */
-static NRT_STATUS count_cores(enum count_kind kind, uint32_t *count)
+static NRT_STATUS count_closed(enum count_kind kind, uint32_t *count)
 {
 	struct nrt_state *s = &nrt_state;
+	NRT_STATUS status = discover(s);
+
+	if (!status && kind == COUNT_VISIBLE && check_visible(s))
+		status = NRT_INVALID;
+	if (!status)
+		*count = kind == COUNT_TOTAL ? s->total : wanted(s);
+	release_all(s);
+	return status;
+}
+
+static NRT_STATUS count_cores(enum count_kind kind, uint32_t *count)
+{
 	NRT_STATUS status = NRT_SUCCESS;
+	bool known;
 
 	if (!count)
 		return NRT_INVALID;
-	pthread_rwlock_wrlock(&s->lock);
-	if (s->phase == NRT_PHASE_OPEN) {
-		*count = kind == COUNT_TOTAL ? s->total : s->vcore_count;
-	} else {
-		status = discover(s);
-		if (!status && kind == COUNT_VISIBLE && check_visible(s))
-			status = NRT_INVALID;
-		if (!status)
-			*count = kind == COUNT_TOTAL ? s->total : wanted(s);
-		release_all(s);
-	}
-	pthread_rwlock_unlock(&s->lock);
+	/* Not the other lock at once: it would wait for running executions. */
+	pthread_rwlock_rdlock(&nrt_state.lock);
+	known = count_open(kind, count);
+	pthread_rwlock_unlock(&nrt_state.lock);
+	if (known)
+		return NRT_SUCCESS;
+	pthread_rwlock_wrlock(&nrt_state.lock);
+	if (!count_open(kind, count))
+		status = count_closed(kind, count);
+	pthread_rwlock_unlock(&nrt_state.lock);
 	return status;
 }
 

@@ -246,6 +246,32 @@ struct neff_blob neff_make_copy(const char *arch, unsigned int count)
 	return neff_make_finish(neff_make_program("copy", arch, count, "sp", w, 3));
 }
 
+struct neff_blob neff_make_two_cores(const char *arch, unsigned int count)
+{
+	struct neff_make *m;
+	struct neff_header *h;
+	union word w[3];
+	char text[512];
+
+	dma(w, 1, 0, count / 2, 1);
+	m = neff_make_program("two", arch, count, "sp", w, 3);
+	h = neff_make_header(m);
+	h->num_tpb = h->requested_tpb_count = h->lnc_size = h->tpb_per_node[0] = 2;
+	snprintf(text, sizeof(text),
+		 "{\"tool_version\": \"test\", \"name\": \"two\", \"num_tpb\": 2, \"target\": \"%s\"}",
+		 arch);
+	neff_make_text(m, "info.json", text);
+	snprintf(text, sizeof(text),
+		 "{\"version\": 1, \"isa_version\": %d, \"nc_version\": %u, \"arg_count\": 2,"
+		 " \"engines\": {\"act\": \"Activation.bin\"}, \"semaphore_count\": 0, \"var\": {}}",
+		 NEURON_ISA_VERSION, test_nc_version(arch));
+	neff_make_text(m, "sg01/def.json", text);
+	dma(w, 1, 0, count - count / 2, 1);
+	w[1].dma.offset = w[2].dma.offset = 4 * (count / 2);
+	neff_make_file(m, "sg01/Activation.bin", w, sizeof(w));
+	return neff_make_finish(m);
+}
+
 struct neff_blob neff_make_bounds(const char *arch, unsigned int count)
 {
 	union word w[3];

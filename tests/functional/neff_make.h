@@ -44,6 +44,8 @@ struct neff_make *neff_make_program(const char *name, const char *arch, unsigned
 
 /* y = x by one DMA. */
 struct neff_blob neff_make_copy(const char *arch, unsigned int count);
+/* The same on two physical cores (lnc_size 2): each copies one half. */
+struct neff_blob neff_make_two_cores(const char *arch, unsigned int count);
 /* Never ends: branches to itself. */
 struct neff_blob neff_make_spin(const char *arch);
 /* Waits for a semaphore that nobody signals. */

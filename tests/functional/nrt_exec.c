@@ -192,6 +192,35 @@ TEST_F(exec, in_place)
 	EXPECT_TRUE(is(self->x, self->host));
 }
 
+/* A logical core of two: one program runs on both physical cores. */
+TEST_F(exec, two_physical_cores)
+{
+	nrt_model_t *other;
+	nrtx_execution_t e;
+
+	nrt_close();
+	setenv("NEURON_LOGICAL_NC_CONFIG", "2", 1);
+	if (init())
+		SKIP(return, "this chip has no logical cores of two");
+	nrt_tensor_free(&self->x);
+	nrt_tensor_free(&self->y);
+	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_allocate(DEV, 0, BYTES, "x", &self->x));
+	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_allocate(DEV, 0, BYTES, "y", &self->y));
+	ASSERT_EQ(NRT_SUCCESS, nrt_add_tensor_to_tensor_set(self->in, "x", self->x));
+	ASSERT_EQ(NRT_SUCCESS, nrt_add_tensor_to_tensor_set(self->out, "y", self->y));
+	ASSERT_EQ(NRT_SUCCESS, nrt_tensor_write(self->x, self->host, 0, BYTES));
+	ASSERT_EQ(NRT_SUCCESS, load(neff_make_two_cores(test_arch(), COUNT), &self->model));
+	ASSERT_EQ(NRT_SUCCESS, nrt_execute(self->model, self->in, self->out));
+	EXPECT_TRUE(is(self->y, self->host));
+	ASSERT_EQ(NRT_SUCCESS, nrtx_get_last_execution(self->model, &e, sizeof(e)));
+	EXPECT_GE(e.instructions, 2);
+	/* The other way round it does not fit. */
+	nrt_close();
+	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 1);
+	ASSERT_EQ(NRT_SUCCESS, init());
+	EXPECT_EQ(NRT_LOAD_NOT_ENOUGH_NC, load(neff_make_two_cores(test_arch(), COUNT), &other));
+}
+
 TEST_F(exec, repeat)
 {
 	nrtx_execution_t e;
