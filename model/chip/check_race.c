@@ -10,6 +10,7 @@
 
 #include "check_state.h"
 
+#define MAX_RECORDS	4096	/* of a bucket; the oldest go first */
 #define WINDOW_BYTES	(CORE_COLUMNS_MAX << CORE_COLUMN_SHIFT)
 
 void race_begin(struct check *k)
@@ -122,6 +123,8 @@ static bool replaces(const struct access *a, const struct access *old, bool befo
 
 static bool bucket_add(struct bucket *b, const struct access *a)
 {
+	if (b->n == MAX_RECORDS)
+		memmove(b->a, b->a + 1, --b->n * sizeof(*b->a));
 	if (b->n == b->max) {
 		unsigned int want = b->max ? 2 * b->max : 8;
 		struct access *grown = realloc(b->a, want * sizeof(*grown));

@@ -507,6 +507,12 @@ static void start_dma(struct stream *s)
 {
 	uint64_t now = s->x->now, end = now + cycles_ticks(s, s->cycles);
 
+	if (dma_full(s)) {
+		s->cause = (struct cause){ .kind = NEURON_TRACE_WAIT_DMA, .engine = NEURON_ENGINE_DMA };
+		stream_core(s)->stalled |= ENGINE_BIT(s->engine);
+		set_due(s, TICKS_NEVER);
+		return;
+	}
 	dma_issue(s, now);
 	trace_insn(s, end - now, end, 0);
 	if (!s->x->faulted)

@@ -288,6 +288,13 @@ static uint64_t trigger_ticks(const struct stream *s)
 	return t->dma_trigger;
 }
 
+bool dma_full(const struct stream *s)
+{
+	const struct exec_core *c = s->x->core[s->core];
+
+	return c->queue[s->cur->w.aux & 0xff].depth >= DMA_QUEUE_DEPTH;
+}
+
 void dma_issue(struct stream *s, uint64_t now)
 {
 	struct exec_core *c = stream_core(s);
@@ -322,6 +329,7 @@ void dma_issue(struct stream *s, uint64_t now)
 	else
 		q->head = t;
 	q->tail = t;
+	q->depth++;
 	due = *exec_due(x, c->index, NEURON_ENGINE_DMA);
 	if (q->head == t && t->arrive < due)
 		*exec_due(x, c->index, NEURON_ENGINE_DMA) = t->arrive;
@@ -452,6 +460,18 @@ static void share(struct exec *x, struct exec_core *c)
 	}
 }
 
+/* There is room in a queue: streams that wait for it look again. */
+static void wake_stalled(struct exec *x, struct exec_core *c)
+{
+	unsigned int e;
+
+	for (e = 1; c->stalled; e++) {
+		if (c->stalled & ENGINE_BIT(e))
+			*exec_due(x, c->index, e) = x->now;
+		c->stalled &= ~ENGINE_BIT(e);
+	}
+}
+
 static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 {
 	struct xfer *t = q->head;
@@ -482,8 +502,10 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	q->head = t->next;
 	if (!q->head)
 		q->tail = NULL;
+	q->depth--;
 	q->free_at = x->now;
 	xfer_put(x, t);
+	wake_stalled(x, c);
 }
 
 static void trace_xfer(struct exec *x, struct exec_core *c, struct dma_queue *q, struct xfer *t)

@@ -257,6 +257,7 @@ struct xfer {
 
 struct dma_queue {
 	struct xfer *head, *tail;
+	unsigned int depth;
 	uint64_t last_update;
 	uint64_t free_at;
 };
@@ -294,6 +295,7 @@ struct pe {
  * @due: by slot: ticks of the next event
  * @updates: heap of updates under way
  * @blocked: mask of engines that wait
+ * @stalled: mask of engines that wait for room in a DMA queue
  * @acc: ACT's accumulators
  * @busy: until when an engine uses a memory, for the exclusion rules
  */
@@ -305,6 +307,7 @@ struct exec_core {
 	uint64_t event_job[NEURON_EVENTS];
 	struct cause event_cause[NEURON_EVENTS];
 	uint8_t blocked;
+	uint8_t stalled;
 	struct update *update;
 	unsigned int updates, updates_max;
 	struct dma_queue queue[NEURON_DMA_QUEUES];
@@ -411,6 +414,8 @@ uint32_t sync_value(struct exec *x, struct exec_core *c, unsigned int sem);
 /* --- exec_dma.c ---------------------------------------------------------------------- */
 
 bool dma_prepare(struct stream *s);
+/* The current instruction's queue takes no more. */
+bool dma_full(const struct stream *s);
 void dma_issue(struct stream *s, uint64_t first_byte);
 void dma_event(struct exec *x, struct exec_core *c);
 void dma_reset(struct exec *x, struct exec_core *c);

@@ -15,6 +15,7 @@ void sync_reset(struct exec *x, struct exec_core *c)
 	unsigned int i;
 
 	c->blocked = 0;
+	c->stalled = 0;
 	c->updates = 0;
 	for (i = 0; i < NEURON_SEMAPHORES; i++)
 		atomic_store_explicit(&c->core->sem[i], 0, memory_order_relaxed);

@@ -5,7 +5,8 @@
  * fuzzers drive it through this header, with register accesses and memory, as
  * software drives the chip.
  *
- * Threads: every function may be called from any thread. The chip never calls
+ * Threads: every function may be called from any thread. After fork() the child may
+ * make chips of its own, but not use those that the parent made. The chip never calls
  * back with one of its locks held that a call into the chip would take, except
  * that dma_read, dma_write and irq may be called from within neuron_chip_write().
  */
@@ -47,9 +48,9 @@ struct neuron_chip_host {
  * @revision: PCI revision; 0xff has no execution block and other reset registers
  * @routing_id: 0 to 143, place in the instance
  * @serial: serial number; 0: made from the routing id
- * @hbm: memory for all HBM stacks, neuron_chip_hbm_size() bytes, in BAR4 order
- *	(live bytes only, stack after stack without holes); NULL: the chip maps its
- *	own, without reserving host memory
+ * @hbm: memory for all HBM stacks, hbm_stacks x hbm_stack_size bytes of struct
+ *	neuron_chip_info, in BAR4 order (live bytes only, stack after stack without
+ *	holes); NULL: the chip maps its own, without reserving host memory
  * @vectors: MSI-X vectors, 1 to 9; 0: 9
  * @inline_exec: run a job on the thread that writes the doorbell when its cores are
  *	free (in-process use); else on the process's pool of worker threads

@@ -81,11 +81,52 @@ static bool start_thread(struct pool *p)
 	return true;
 }
 
+/* --- fork: the child has none of the threads ------------------------------------- */
+
+static void before_fork(void)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&users_lock);
+	for (i = 0; i < CHIP_POOL_CLASSES; i++)
+		pthread_mutex_lock(&pools[i].lock);
+}
+
+static void after_fork(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHIP_POOL_CLASSES; i++)
+		pthread_mutex_unlock(&pools[i].lock);
+	pthread_mutex_unlock(&users_lock);
+}
+
+/* Chips made before belong to the parent; new ones start new threads. */
+static void in_child(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHIP_POOL_CLASSES; i++) {
+		pthread_cond_init(&pools[i].wake, NULL);
+		pools[i].idle = 0;
+		pools[i].threads = 0;
+	}
+	users = 0;
+	after_fork();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
 void chip_pool_get(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned int i;
 
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&users_lock);
 	if (!users++) {
 		for (i = 0; i < CHIP_POOL_CLASSES; i++) {

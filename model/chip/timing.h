@@ -15,6 +15,7 @@
 #define NS_TICKS(ns)		((uint64_t)(ns) * TICKS_PER_NS_X10 / 10)
 #define TIMING_MII		64	/* minimum initiation interval, engine cycles */
 #define DMA_ENGINES		16	/* of a core */
+#define DMA_QUEUE_DEPTH		256	/* transfers that a queue holds; assumed */
 
 /**
  * struct timing - one generation

@@ -342,6 +342,32 @@ TEST_F(core, endless_loop_can_be_ended)
 	EXPECT_GT(p->job.counters[0].insns, 0);
 }
 
+/* A stream that starts transfers faster than they go: its queue fills, and it waits. */
+TEST_F(core, full_queue_stalls_its_stream)
+{
+	struct neuron_dma_operand d = dma_sbuf(), s;
+	struct neuron_insn w = insn_new(NEURON_OP_DMA_COPY);
+	struct prog *p = self->p;
+
+	prog_arg(p, 128 * 8192, NEURON_ARG_READ);
+	s = dma_hbm(0, F32, 0, 2048, 128, 8192);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 0, 2048);
+	prog_dma(p, 0, SP, &w, &d, &s);
+	w = insn_new(NEURON_OP_REG_ALU);
+	w.op[0] = NEURON_ALU_ADD;
+	w.imm[0] = imm_reg(0, NEURON_DTYPE_INT32);
+	w.imm[1] = imm_i32(1);
+	prog_add(p, 0, SP, &w);
+	w = insn_new(NEURON_OP_COMPARE_BRANCH);
+	w.op[0] = NEURON_ALU_LESS;
+	w.imm[0] = imm_reg(0, NEURON_DTYPE_INT32);
+	w.imm[1] = imm_i32(1000);
+	prog_add(p, 0, SP, &w);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_NONE);
+	EXPECT_EQ(p->job.counters[0].dma_bytes, 1000ull * 128 * 8192);
+	EXPECT_EQ(p->job.counters[0].insns, 3000);
+}
+
 /* A single instruction may move 2^40 elements; that too ends when it is told to. */
 static void *late_stopper(void *arg)
 {
