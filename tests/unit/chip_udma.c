@@ -2,6 +2,8 @@
 /* UDMA engines, driven as the public driver drives them. */
 #include <kselftest_harness.h>
 
+#include <sys/wait.h>
+
 #include "chip_host.h"
 
 #define HOST_BIT	(1ull << 46)
@@ -489,6 +491,43 @@ TEST_F(udma, reset_from_pci)
 	fill_pattern(self->h->mem + SRC, 64, 77);
 	copy(self->h, &self->r, 0x1000, HOST_BIT | SRC, 64);
 	EXPECT_EQ(memcmp((char *)neuron_chip_hbm(self->h->chip, 0) + 0x1000, self->h->mem + SRC, 64), 0);
+}
+
+/* A child has none of the parent's threads, and makes its own. */
+TEST_F(udma, after_fork)
+{
+	struct neuron_chip_config config = { .arch = "trn2" };
+	struct host child;
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	for (i = 0; i < 8; i++) {
+		put_tx(self->h, &self->r, DESC_BOTH, HOST_BIT | SRC, 65536);
+		put_rx(self->h, &self->r, 0, HOST_BIT | DST, 65536);
+	}
+	ring_bells(self->h, &self->r, 8, 8);
+	neuron_chip_idle(self->h->chip);
+	pid = fork();
+	ASSERT_GE(pid, 0);
+	if (!pid) {
+		alarm(20);
+		if (!host_open(&child, &config))
+			_exit(1);
+		queue_init(&child, &self->r, ENGINE, 0, 64);
+		fill_pattern(child.mem + SRC, 65536, 5);
+		for (i = 0; i < 8; i++) {
+			put_tx(&child, &self->r, DESC_BOTH, HOST_BIT | SRC, 65536);
+			put_rx(&child, &self->r, 0, HOST_BIT | (DST + 65536 * i), 65536);
+		}
+		ring_bells(&child, &self->r, 8, 8);
+		neuron_chip_idle(child.chip);
+		i = memcmp(child.mem + DST + 7 * 65536, child.mem + SRC, 65536);
+		host_close(&child);
+		_exit(i ? 2 : 0);
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
 }
 
 /* The older generation: other places, other host bit. */
