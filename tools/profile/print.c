@@ -186,9 +186,13 @@ static void print_shares(const struct profile_summary *sum, FILE *out)
 static void print_source(const struct profile_file *file, unsigned int core, uint32_t id, FILE *out)
 {
 	const struct neff_line *line = profile_line(file, core, id);
+	const char *name = line ? line->file : "";
 
+	/* As the compiler was told: from a build folder inside the tree. */
+	while (!strncmp(name, "../", 3))
+		name += 3;
 	if (line)
-		fprintf(out, "%s:%u %s", line->file, line->line, line->name);
+		fprintf(out, "%s:%u %s", name, line->line, line->name);
 	else
 		fprintf(out, "instruction without a source line");
 }

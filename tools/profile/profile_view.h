@@ -50,7 +50,8 @@ struct profile_stall {
  * struct profile_summary - one window of one core
  * @from, @to: ticks
  * @use: by enum neuron_engine; NEURON_ENGINE_DMA: any transfer under way
- * @stall: the costliest, longest first
+ * @stall: the costliest first: waits times the share of the window that their engine
+ *	works; waits for the own pipeline are none
  * @stalls: entries
  * @macs: multiply-accumulates
  * @mac_peak: what the systolic array can do in the window at one bf16 row a cycle

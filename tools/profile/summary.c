@@ -161,16 +161,24 @@ static int stall_add(struct stalls *s, const struct neuron_trace_record *r, uint
 	return 0;
 }
 
-/* An engine that waits for its own pipeline does not stall. */
+/*
+ * An engine that has little to do waits most, and that costs nothing. So waits count
+ * by how much of the window their engine works.
+ */
+static double cost(const struct profile_summary *sum, const struct profile_stall *s)
+{
+	return (double)s->ticks * sum->use[s->record->engine].busy;
+}
+
 static void stalls_top(const struct stalls *s, struct profile_summary *sum)
 {
-	size_t i;
 	unsigned int n;
+	size_t i;
 
 	for (i = 0; i < s->cap; i++) {
 		if (!s->table[i].record)
 			continue;
-		for (n = sum->stalls; n > 0 && sum->stall[n - 1].ticks < s->table[i].ticks; n--)
+		for (n = sum->stalls; n > 0 && cost(sum, &sum->stall[n - 1]) < cost(sum, &s->table[i]); n--)
 			if (n < PROFILE_STALLS)
 				sum->stall[n] = sum->stall[n - 1];
 		if (n < PROFILE_STALLS) {
