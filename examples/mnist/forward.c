@@ -177,7 +177,7 @@ struct nki_kernel *build_forward(const char *arch, const struct net *net, unsign
 	nki_tensor_scalar(k, e, e, NKI_MULTIPLY, nki_vec(inverse));
 	nki_dma_copy(k, result, e);
 
-	nki_info_json(k, "{\"image\": {\"mean\": 0.1307, \"std\": 0.3081, \"invert\": \"auto\"},"
+	nki_info_json(k, "{\"image\": {\"mean\": 0.1307, \"std\": 0.3081, \"invert\": \"auto\", \"box\": 20},"
 		      " \"labels\": [\"0\", \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\", \"9\"]}");
 	return k;
 }
