@@ -320,7 +320,7 @@ static int parse_versions(struct neff_reader *r, const char *where, unsigned int
 
 static int parse_def(struct neff_reader *r, unsigned int core)
 {
-	char folder[8], path[32];
+	char folder[16], path[32];
 	const char *key;
 	json_t *root, *engines, *item;
 	int ret;
