@@ -26,7 +26,7 @@
 /* Elements of a row that an instruction may touch, per operand. */
 #define SBUF_ELEMENTS	65536u
 #define PSUM_ELEMENTS	4096u
-#define SCRATCH_ELEMENTS (2u * 128 * (PSUM_ELEMENTS + 64))
+#define SCRATCH_ELEMENTS (2u * 128 * (2 * PSUM_ELEMENTS + 64))
 
 /**
  * struct isa_row - a row of isa.def

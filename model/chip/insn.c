@@ -44,9 +44,13 @@ static bool ap_counts(struct stream *s, const struct neuron_ap *ap, unsigned int
 		      struct opnd *op)
 {
 	uint32_t limit = ap->space == NEURON_SPACE_PSUM ? PSUM_ELEMENTS : SBUF_ELEMENTS;
+	/* Trn3 fills all of PSUM with 8192 16-bit results. */
+	bool wide = s->x->job->nc_version >= 4 && op->bytes == 2;
 	uint64_t n = 1;
 	unsigned int i;
 
+	if (ap->space == NEURON_SPACE_PSUM && wide)
+		limit = 2 * PSUM_ELEMENTS;
 	if (!ap->dims || ap->dims > NEURON_AP_DIMS)
 		return exec_bad(s, index, ap->dims, NEURON_AP_DIMS);
 	op->dims = ap->dims;

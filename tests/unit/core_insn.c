@@ -526,6 +526,8 @@ static void row_MATMUL(meta *_metadata)
 	matmul_double_row(_metadata);
 	start(4);
 	check_matmul(_metadata, NEURON_DTYPE_FLOAT8_E4M3FN, 128, 128, 512, 1);
+	/* Over more than one bank. */
+	check_matmul(_metadata, BF16, 128, 128, 1000, 2);
 }
 
 /* --- scalar engine --------------------------------------------------------------------------- */
