@@ -6,6 +6,7 @@ B=$1
 T=$(mktemp -d)
 trap 'kill $JOB 2>/dev/null; rm -rf "$T"' EXIT
 n=0
+bad=0
 
 check() {	# NAME COMMAND...
 	local name=$1
@@ -15,6 +16,7 @@ check() {	# NAME COMMAND...
 		echo "ok $n $name"
 	else
 		echo "not ok $n $name"
+		bad=1
 		sed 's/^/# /' "$T/check"
 	fi
 }
@@ -50,7 +52,7 @@ run_profile() { NEURON_RT_VISIBLE_CORES=7 "$B/tools/neuron-run" -q --profile "$T
 	"$B/tools/neuron-profile" view "$T/prof" | grep -q '^PE .*% busy'; }
 
 DATA=
-[ -n "$MNIST_DATA" ] && DATA="--data $MNIST_DATA"
+[ -n "${MNIST_DATA:-}" ] && DATA="--data $MNIST_DATA"
 echo 'TAP version 13'
 check ls-table ls_table
 check ls-unknown-flag ls_unknown
@@ -79,3 +81,4 @@ check run-short-file run_short
 check run-no-input run_none
 check run-profile run_profile
 echo "1..$n"
+exit $bad
