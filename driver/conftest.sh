@@ -67,9 +67,9 @@ ask GPUVM_MAP_REQ "$@" <<X
 #include <drm/drm_gpuvm.h>
 int f(struct drm_gpuvm *v, const struct drm_gpuvm_map_req *r) { return drm_gpuvm_sm_map(v, NULL, r); }
 X
-ask COPY_STRUCT_TO_USER "$@" <<X
-#include <linux/uaccess.h>
-int f(void __user *u) { return copy_struct_to_user(u, 1, NULL, 1, NULL); }
+ask GPUVM_BO_OBTAIN_LOCKED "$@" <<X
+#include <drm/drm_gpuvm.h>
+void *f(struct drm_gpuvm *v) { return drm_gpuvm_bo_obtain_locked(v, NULL); }
 X
 ask HRTIMER_SETUP "$@" <<X
 #include <linux/hrtimer.h>

@@ -6,9 +6,7 @@
 #ifndef NEURON_COMPAT_H
 #define NEURON_COMPAT_H
 
-#include <linux/dma-fence.h>
 #include <linux/hrtimer.h>
-#include <linux/uaccess.h>
 
 #ifdef HAVE_GPU_BUDDY
 #include <linux/gpu_buddy.h>
@@ -25,18 +23,8 @@
 #define GPU_BUDDY_CONTIGUOUS_ALLOCATION	DRM_BUDDY_CONTIGUOUS_ALLOCATION
 #endif
 
-#ifndef HAVE_COPY_STRUCT_TO_USER
-static inline int copy_struct_to_user(void __user *dst, size_t usize, const void *src,
-				      size_t ksize, bool *ignored_trailing)
-{
-	size_t size = min(ksize, usize);
-
-	if (copy_to_user(dst, src, size))
-		return -EFAULT;
-	if (usize > ksize && clear_user(dst + size, usize - ksize))
-		return -EFAULT;
-	return 0;
-}
+#ifndef HAVE_GPUVM_BO_OBTAIN_LOCKED
+#define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
 #endif
 
 #ifndef HAVE_HRTIMER_SETUP

@@ -152,7 +152,8 @@ static int neuron_hbm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vm
 
 	if (bo->flags & DRM_NEURON_BO_NO_MMAP)
 		return -EACCES;
-	if (is_cow_mapping(vma->vm_flags))
+	/* A private mapping would copy what only the device may hold. */
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == VM_MAYWRITE)
 		return -EINVAL;
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = pgprot_writecombine(vm_get_page_prot(vma->vm_flags));
@@ -264,7 +265,6 @@ static struct neuron_bo *neuron_bo_create_host(struct neuron_device *ndev, u64 s
 		return ERR_CAST(shmem);
 	bo = to_neuron_bo(&shmem->base);
 	bo->flags = flags;
-	drm_gem_gpuva_set_lock(&shmem->base, &bo->lock);
 	return bo;
 }
 
@@ -279,7 +279,6 @@ static struct neuron_bo *neuron_bo_create_hbm(struct neuron_device *ndev, u64 si
 	bo->flags = flags;
 	bo->shmem.base.funcs = &neuron_hbm_funcs;
 	drm_gem_private_object_init(&ndev->drm, &bo->shmem.base, size);
-	drm_gem_gpuva_set_lock(&bo->shmem.base, &bo->lock);
 	ret = neuron_hbm_alloc(ndev, size, mask, flags & DRM_NEURON_BO_CONTIGUOUS,
 			       &bo->blocks, &bo->stack);
 	if (!ret)
@@ -384,7 +383,7 @@ static struct drm_gem_object *neuron_bo_busy_vm(struct neuron_bo *bo)
 	struct drm_gem_object *obj = &bo->shmem.base, *found = NULL;
 	struct drm_gpuvm_bo *vm_bo;
 
-	mutex_lock(&bo->lock);
+	dma_resv_lock(obj->resv, NULL);
 	drm_gem_for_each_gpuvm_bo(vm_bo, obj) {
 		struct drm_gem_object *resv_obj = drm_gpuvm_resv_obj(vm_bo->vm);
 
@@ -394,7 +393,7 @@ static struct drm_gem_object *neuron_bo_busy_vm(struct neuron_bo *bo)
 			break;
 		}
 	}
-	mutex_unlock(&bo->lock);
+	dma_resv_unlock(obj->resv);
 	return found;
 }
 

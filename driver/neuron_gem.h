@@ -22,7 +22,7 @@ struct neuron_seg {
  * @flags: DRM_NEURON_BO_*
  * @stack: HBM stack
  * @blocks: HBM: struct gpu_buddy_block
- * @lock: protects @segs of host memory, and the list of mappings (gpuva)
+ * @lock: protects @segs of host memory; the reservation protects the mappings
  * @segs: where it is; host memory: NULL until pinned
  * @nsegs: number of them
  */

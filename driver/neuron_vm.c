@@ -48,21 +48,21 @@ static void neuron_vma_link(struct neuron_vma *vma, struct drm_gpuvm_bo *vm_bo)
 {
 	struct neuron_bo *bo = to_neuron_bo(vma->base.gem.obj);
 
-	mutex_lock(&bo->lock);
+	dma_resv_lock(bo->shmem.base.resv, NULL);
 	drm_gpuva_link(&vma->base, vm_bo);
-	mutex_unlock(&bo->lock);
+	dma_resv_unlock(bo->shmem.base.resv);
 }
 
-/* May free the BO, which has the lock in it. */
+/* May free the BO, but not while its lock is held. */
 static void neuron_vma_destroy(struct neuron_vma *vma)
 {
 	struct drm_gem_object *obj = vma->base.gem.obj;
 	struct neuron_bo *bo = to_neuron_bo(obj);
 
 	drm_gem_object_get(obj);
-	mutex_lock(&bo->lock);
+	dma_resv_lock(bo->shmem.base.resv, NULL);
 	drm_gpuva_unlink(&vma->base);
-	mutex_unlock(&bo->lock);
+	dma_resv_unlock(bo->shmem.base.resv);
 	drm_gem_object_put(obj);
 	kfree(vma);
 }
@@ -224,15 +224,15 @@ static int neuron_vm_map_locked(struct neuron_vm *vm, struct neuron_vm_op *op,
 		ret = neuron_mmu_prepare(&vm->mmu, bo, args->bo_offset, args->va, args->size);
 	if (ret)
 		return ret;
-	mutex_lock(&bo->lock);
-	op->vm_bo = drm_gpuvm_bo_obtain(&vm->base, obj);
-	mutex_unlock(&bo->lock);
+	dma_resv_lock(bo->shmem.base.resv, NULL);
+	op->vm_bo = drm_gpuvm_bo_obtain_locked(&vm->base, obj);
+	dma_resv_unlock(bo->shmem.base.resv);
 	if (IS_ERR(op->vm_bo))
 		return PTR_ERR(op->vm_bo);
 	ret = neuron_vm_sm_map(vm, &step, obj, args);
-	mutex_lock(&bo->lock);
+	dma_resv_lock(bo->shmem.base.resv, NULL);
 	drm_gpuvm_bo_put(op->vm_bo);
-	mutex_unlock(&bo->lock);
+	dma_resv_unlock(bo->shmem.base.resv);
 	return ret;
 }
 

@@ -136,7 +136,6 @@ TEST_F(exec, jobs_run_in_order_and_many_at_once)
 {
 	struct drm_neuron_job jobs[60];
 	struct drm_neuron_sync_op op;
-	int64_t start = drv_now();
 	uint32_t sync[10];
 	uint64_t i;
 	int round;
@@ -158,7 +157,6 @@ TEST_F(exec, jobs_run_in_order_and_many_at_once)
 	for (round = 0; round < 10; round++)
 		EXPECT_EQ(0, drv_fence_error(self->fd, sync[round]));
 	EXPECT_EQ(600, *self->p.fence);
-	EXPECT_LT(drv_now() - start, 5000000000ll);
 }
 
 static int fault_code(int fd, uint32_t ctx, uint32_t *faults)
