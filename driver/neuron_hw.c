@@ -120,9 +120,9 @@ static bool neuron_hw_exec_sane(struct neuron_device *ndev)
 	u32 cores = readl(ndev->exec + NEURON_EXEC_CORES);
 
 	u32 magic = readl(ndev->exec + NEURON_EXEC_MAGIC_REG);
+	u32 major = ndev->exec_version >> 16;
 
-	if (magic != NEURON_EXEC_MAGIC ||
-	    ndev->exec_version >> 16 != NEURON_EXEC_MAJOR) {
+	if (magic != NEURON_EXEC_MAGIC || major != NEURON_EXEC_MAJOR) {
 		drm_err(&ndev->drm, "execution block has version %#x, %#x is supported\n",
 			ndev->exec_version, NEURON_EXEC_VERSION);
 		return false;
