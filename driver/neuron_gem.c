@@ -261,8 +261,9 @@ static struct neuron_bo *neuron_bo_create_host(struct neuron_device *ndev, u64 s
 	if (size >> PAGE_SHIFT > totalram_pages())
 		return ERR_PTR(-ENOMEM);
 	shmem = drm_gem_shmem_create(&ndev->drm, size);
+	/* -ENOSPC is for HBM. */
 	if (IS_ERR(shmem))
-		return ERR_CAST(shmem);
+		return shmem == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : ERR_CAST(shmem);
 	bo = to_neuron_bo(&shmem->base);
 	bo->flags = flags;
 	return bo;
