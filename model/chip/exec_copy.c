@@ -57,6 +57,8 @@ static bool copy_fault(struct copy *m, enum neuron_fault code, uint32_t index, u
 	f->index = htole32(index);
 	f->addr = htole64(addr);
 	f->size = htole64(size);
+	if (code == NEURON_FAULT_OOB_INDEX)
+		f->value = htole64(size);	/* the limit */
 	f->partition = part;
 	return false;
 }
