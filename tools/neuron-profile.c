@@ -195,6 +195,11 @@ static int show_one(const struct profile_file *file, struct options *o, size_t e
 {
 	int ret = 0;
 
+	if (execution >= file->count) {
+		tool_error(NAME, "%s: execution %zu of %zu does not exist; they count from 0", o->path,
+			   execution, file->count);
+		return 1;
+	}
 	o->view.execution = execution;
 	if (o->has_step)
 		ret = profile_find_step(file, o->step_file, o->step_line, o->step, &o->view);

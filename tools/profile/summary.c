@@ -207,7 +207,8 @@ static int add_record(struct profile_summary *sum, struct stalls *stalls,
 		if (r->engine == NEURON_ENGINE_DMA)
 			sum->dma_bytes += (double)r->bytes * inside / length;
 	}
-	if (!waited || !waited_on(r))
+	/* SP only triggers others: its waiting is theirs. */
+	if (!waited || !waited_on(r) || r->engine == NEURON_ENGINE_SP)
 		return 0;
 	return stall_add(stalls, r, waited);
 }
