@@ -759,11 +759,16 @@ static void job_end(struct exec *x)
 {
 	struct chip_job *job = x->job;
 	unsigned int c, e;
+	uint64_t insns;
 
 	for (c = 0; c < x->cores; c++) {
+		insns = 0;
 		for (e = 0; e < STREAMS; e++)
-			job->counters[c].insns += x->core[c]->stream[e].retired;
-		job->counters[c].engine_ticks[NEURON_ENGINE_DMA] = x->core[c]->dma_busy;
+			insns += x->core[c]->stream[e].retired;
+		/* Registers show these two while the job is still being ended. */
+		__atomic_store_n(&job->counters[c].insns, insns, __ATOMIC_RELAXED);
+		__atomic_store_n(&job->counters[c].engine_ticks[NEURON_ENGINE_DMA],
+				 x->core[c]->dma_busy, __ATOMIC_RELAXED);
 		dma_reset(x, x->core[c]);
 	}
 	job->modelled_ticks = x->end;
