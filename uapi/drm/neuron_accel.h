@@ -6,7 +6,9 @@
  * fields are -EINVAL; ids and handles that do not exist are -ENOENT; bad user
  * pointers are -EFAULT; -ENOSPC means HBM or device addresses are exhausted,
  * -ENOMEM host memory; -ENODEV the device is gone, -EIO it is wedged; no state
- * changes when an error is returned. Waiting for jobs is done with DRM syncobjs
+ * changes when an error is returned, with two exceptions: VM_BIND says how many
+ * operations were done, and a COPY whose user memory turns out bad half way
+ * (-EFAULT) may have moved what came before. Waiting for jobs is done with DRM syncobjs
  * (binary or timeline). Job errors are fence errors: -ETIME hang, -EIO fault,
  * -ECANCELED the context was destroyed or reset.
  */
@@ -356,7 +358,8 @@ struct drm_neuron_ctx_state {
 	__u32 id;
 #define DRM_NEURON_CTX_TIMEDOUT		(1u << 0)	/* a job made no progress and was ended */
 #define DRM_NEURON_CTX_FATAL		(1u << 1)	/* no further jobs are accepted: -ECANCELED */
-#define DRM_NEURON_CTX_INNOCENT		(1u << 2)	/* lost jobs to somebody else's reset */
+#define DRM_NEURON_CTX_INNOCENT		(1u << 2)	/* lost jobs to somebody else's reset; no reset
+						 * that this driver does today takes others' jobs */
 	__u32 state;
 	__u32 faults;
 	__u32 pad;
@@ -434,7 +437,7 @@ struct drm_neuron_exec {
  * struct drm_neuron_copy - COPY: move bytes; FILL: write a 32-bit pattern
  * @dst: destination
  * @src: source; all 0 for FILL
- * @size: bytes, > 0; FILL: multiple of 4
+ * @size: bytes, > 0; FILL: multiple of 4, as is the offset
  * @pattern: FILL
  * @pad: 0
  */
