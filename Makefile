@@ -48,10 +48,17 @@ $(BUILD_ASAN)/build.ninja:
 	meson setup $(BUILD_ASAN) --buildtype=debugoptimized -Db_sanitize=address,undefined \
 		-Db_lundef=false $(MESON_ARGS)
 
+# Some lists of sources are globs, which Meson reads only when it configures.
+reconfigure = find model/chip libnrt nki tools examples tests -name '*.c' | LC_ALL=C sort >$(1)/.sources.new; \
+	cmp -s $(1)/.sources.new $(1)/.sources || meson setup --reconfigure $(1) >/dev/null; \
+	mv $(1)/.sources.new $(1)/.sources
+
 user: $(BUILD)/build.ninja
+	@$(call reconfigure,$(BUILD))
 	$(NICE) ninja -C $(BUILD) -j $(JOBS)
 
 asan: $(BUILD_ASAN)/build.ninja
+	@$(call reconfigure,$(BUILD_ASAN))
 	$(NICE) ninja -C $(BUILD_ASAN) -j $(JOBS)
 
 # ---- the module, against the guest's kernel headers ------------------------
