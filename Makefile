@@ -81,8 +81,12 @@ demo: all
 demo-bug: all
 	@scripts/demo $(BUILD) --bug
 
+# The digits are in the guest's /mnt, so that there is something to watch.
 shell: all
-	@$(VM)
+	@mkdir -p $(BUILD)/share && cp "$$(scripts/get-mnist)" $(BUILD)/share/
+	@echo "$(BUILD)/share is /mnt. Something to watch with neuron-top:"
+	@echo "    mnist --data /mnt/digits.bin --epochs 100 --no-check >/dev/null &"
+	@$(VM) --share $(BUILD)/share
 
 check: all asan
 	@tests/run --build $(BUILD) --build-asan $(BUILD_ASAN)
