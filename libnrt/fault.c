@@ -18,7 +18,7 @@ static const struct {
 };
 
 static const char *const opcodes[256] = {
-#define NEURON_INSN(code, name, text, engines, min_nc, words, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, text, engines, min_nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	[code] = text,
 #include "neuron/isa.def"
 };

@@ -88,7 +88,7 @@ struct row {
 static struct row find_row(unsigned int opcode)
 {
 	switch (opcode) {
-#define NEURON_INSN(code, name, string, engines, min_nc, n, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, string, engines, min_nc, n, aps, types, ops, imms, aux, limit, cost, summary) \
 	case code: \
 		return (struct row){ string, n };
 #include "neuron/isa.def"

@@ -72,7 +72,7 @@ static struct row find_row(enum neuron_opcode op)
 		E_ALL = E_PE | E_ACT | E_POOL | E_DVE | E_SP | 1 << NEURON_ENGINE_CC,
 	};
 	switch (op) {
-#define NEURON_INSN(code, name, text, engines, min_nc, words, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, text, engines, min_nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	case code: \
 		return (struct row){ text, engines, min_nc };
 #include "neuron/isa.def"

@@ -14,7 +14,13 @@ DEF = os.path.join(TOP, 'uapi/neuron/isa.def')
 OUT = os.path.join(TOP, 'Documentation/isa/tables.rst')
 
 NC = {'2': 'Trn1, Inf2', '3': 'Trn2', '4': 'Trn3'}
-SPACES = {'-': '', 'S': 'SBUF', 'P': 'PSUM', 'SP': 'SBUF, PSUM'}
+SPACES = {'S': 'SBUF', 'P': 'PSUM'}
+TYPES = {
+    'a': 'any', 'f': 'float', 'h': '16-bit float', 'b': 'bf16', 'p': 'PE input', 'i': 'integer',
+    'd': '32 bits', 'w': '32-bit integer', 'u': 'unsigned', 'o': 'uint16, uint32', 'm': 'packed MX',
+    'e': 'E8M0', '4': 'fp32, 32-bit integer', '-': '',
+}
+OPS = {'A': 'ALU', 'R': 'reduction', 'C': 'comparison', 'F': 'activation'}
 COST = {
     'SEQ': 'sequencer only', 'REGMEM': 'round trip to memory',
     'LDWEIGHTS': 'M / 4; fp32 M', 'MATMUL': 'max(min(64, M), N); fp32 x 4',
@@ -30,7 +36,7 @@ COST = {
 def rows(text, macro):
     """Arguments of every MACRO(...) line of the table."""
     out = []
-    for m in re.finditer(r'^%s\((.*)\)' % macro, text, re.M):
+    for m in re.finditer(r'^%s\(([^\n]*(?:,\n\s[^\n]*)*)\)' % macro, text, re.M):
         args = re.findall(r'"(?:[^"\\]|\\.)*"|(?:[^,"()]|\([^()]*\))+', m.group(1))
         out.append([a.strip().strip('"') for a in args if a.strip()])
     return out
@@ -49,15 +55,30 @@ def engines(mask):
     return 'all' if names == ['ALL'] else ', '.join(names)
 
 
+def operands(aps, types):
+    out = []
+    for i in range(len(aps) // 2):
+        two = aps[2 * i:2 * i + 2].replace('-', '')
+        if two:
+            out.append('%d%s: %s; %s' % (i, ' (result)' if two.islower() else '',
+                                         ', '.join(SPACES[c] for c in two.upper()), TYPES[types[i]]))
+    return '. '.join(out)
+
+
+def operators(ops):
+    return ', '.join('op%d %s' % (i, OPS[c]) for i, c in enumerate(ops) if c != '-')
+
+
 def instructions(text):
     body = []
     for r in rows(text, 'NEURON_INSN'):
-        code, name, shown, mask, nc, words, dst, src0, src1, imms, cost, summary = r
+        code, name, shown, mask, nc, words, aps, types, ops, imms, aux, limit, cost, summary = r
         body.append(['``%s``' % code, '``%s``' % name, '``%s``' % shown, engines(mask), NC[nc], words,
-                     SPACES[dst], SPACES[src0], SPACES[src1], imms, COST[cost], summary])
-    return table('6 14 14 10 8 5 8 8 8 5 14 30',
-                 ['code', 'name', 'text', 'engines', 'since', 'words', 'dst', 'operand 1', 'operand 2',
-                  'scalars', 'engine cycles', 'effect'], body)
+                     operands(aps, types), operators(ops), imms, '' if aux == '-' else aux,
+                     '' if limit == '0' else limit, COST[cost], summary])
+    return table('6 14 14 10 8 5 24 12 5 8 6 14 30',
+                 ['code', 'name', 'text', 'engines', 'since', 'words', 'access patterns', 'operators',
+                  'scalars', 'aux', 'limit', 'engine cycles', 'effect'], body)
 
 
 def generate():

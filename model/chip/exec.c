@@ -726,7 +726,7 @@ void exec_free(struct exec *x)
 		free(x->row[i]);
 	free(x->code);
 	free(x->insn);
-	free(x->dma);
+	free(x->word);
 	free(x->trace);
 	free(x);
 }

@@ -22,17 +22,26 @@
 #define E_DVE	ENGINE_BIT(NEURON_ENGINE_DVE)
 #define E(name)	(E_##name)
 
-#define SPACES(text)								\
-	(((text)[0] == 'S' ? SPACE_BIT(NEURON_SPACE_SBUF) : 0) |		\
-	 ((text)[0] == 'P' || ((text)[0] && (text)[1] == 'P') ?			\
-	  SPACE_BIT(NEURON_SPACE_PSUM) : 0))
+/* Column aps: two characters by access pattern. */
+#define AP_CHAR(aps, i)	((i) < sizeof(aps) ? (aps)[i] : '-')
+#define AP_IS(aps, i, upper, lower)						\
+	(AP_CHAR(aps, 2 * (i)) == (upper) || AP_CHAR(aps, 2 * (i)) == (lower) || \
+	 AP_CHAR(aps, 2 * (i) + 1) == (upper) || AP_CHAR(aps, 2 * (i) + 1) == (lower))
+#define SPACES(aps, i)								\
+	((AP_IS(aps, i, 'S', 's') ? SPACE_BIT(NEURON_SPACE_SBUF) : 0) |		\
+	 (AP_IS(aps, i, 'P', 'p') ? SPACE_BIT(NEURON_SPACE_PSUM) : 0))
+#define WRITTEN(aps, i)	(AP_IS(aps, i, 's', 'p') ? 1 << (i) : 0)
 
 const struct isa_row isa_rows[256] = {
-#define NEURON_INSN(code, id, text, eng, nc, nwords, dst, src0, src1, nimm, kind, summary) \
+#define NEURON_INSN(code, id, text, eng, nc, nwords, aps, types_, ops, nimm, aux, max, kind, summary) \
 	[code] = {								\
 		.name = text, .engines = eng, .min_nc = nc, .words = nwords,	\
-		.space = { SPACES(dst), SPACES(src0), SPACES(src1) },		\
-		.imms = nimm, .cost = NEURON_COST_##kind,			\
+		.space = { SPACES(aps, 0), SPACES(aps, 1), SPACES(aps, 2),	\
+			   SPACES(aps, 3), SPACES(aps, 4), SPACES(aps, 5) },	\
+		.written = WRITTEN(aps, 0) | WRITTEN(aps, 1) | WRITTEN(aps, 2) | \
+			   WRITTEN(aps, 3) | WRITTEN(aps, 4) | WRITTEN(aps, 5),	\
+		.types = types_, .imms = nimm, .limit = max,			\
+		.cost = NEURON_COST_##kind,					\
 	},
 #include "neuron/isa.def"
 };
@@ -204,7 +213,7 @@ bool program_load(struct exec *x)
 		return true;
 	if (!room((void **)&x->code, &x->code_bytes, words * NEURON_WORD_BYTES, 1) ||
 	    !room((void **)&x->insn, &x->insns, words, sizeof(x->insn[0])) ||
-	    !room((void **)&x->dma, &x->dmas, words, sizeof(x->dma[0])))
+	    !room((void **)&x->word, &x->words, words, sizeof(x->word[0])))
 		return load_fault(x, NEURON_FAULT_INTERNAL, 0, 0, 0);
 	for (i = 0; i < words; i++)
 		x->insn[i].row = NULL;
@@ -217,11 +226,11 @@ void program_release(struct exec *x)
 		return;
 	free(x->code);
 	free(x->insn);
-	free(x->dma);
+	free(x->word);
 	x->code = NULL;
 	x->insn = NULL;
-	x->dma = NULL;
-	x->code_bytes = x->insns = x->dmas = 0;
+	x->word = NULL;
+	x->code_bytes = x->insns = x->words = 0;
 }
 
 /* --- decoding --------------------------------------------------------------------- */
@@ -270,6 +279,31 @@ static void dma_to_host(struct neuron_dma_operand *d)
 	d->row_bound = le64toh(d->row_bound);
 }
 
+static void ext_to_host(struct neuron_insn_ext *e, unsigned int opcode)
+{
+	bool masked = opcode == 0x55;	/* STREAM_SHUFFLE */
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		ap_to_host(&e->ap[i]);
+	/* Its mask is bytes. */
+	for (i = 0; i < 4 && !masked; i++)
+		e->imm[i].value = le32toh(e->imm[i].value);
+	for (i = 0; i < 2; i++)
+		e->aux[i] = le32toh(e->aux[i]);
+	e->flags = le32toh(e->flags);
+}
+
+/* Words that the instruction has; a DMA instruction may have more sources. */
+static bool words_ok(const struct neuron_insn *w, const struct isa_row *row)
+{
+	unsigned int index = w->flags & NEURON_FLAG_INDIRECT ? 1 : 0;
+
+	if (row->cost == NEURON_COST_DMA)
+		return !index && w->words == row->words;
+	return w->words == row->words + index;
+}
+
 /* What every instruction must have right, whatever it does. */
 static bool decode_check(struct stream *s, const struct insn *insn)
 {
@@ -278,12 +312,12 @@ static bool decode_check(struct stream *s, const struct insn *insn)
 	unsigned int i;
 
 	if (!row->name || !(row->engines & ENGINE_BIT(s->engine)) ||
-	    row->min_nc > s->x->job->nc_version || w->words != row->words ||
+	    row->min_nc > s->x->job->nc_version || !words_ok(w, row) ||
 	    w->flags & ~NEURON_FLAGS) {
 		exec_fault(s->x, s, NEURON_FAULT_ILLEGAL_INSN);
 		return false;
 	}
-	if (row->words > s->words - s->pc) {
+	if (w->words > s->words - s->pc) {
 		exec_fault(s->x, s, NEURON_FAULT_ILLEGAL_INSN)->value = htole64(s->words);
 		return false;
 	}
@@ -299,6 +333,29 @@ static bool decode_check(struct stream *s, const struct insn *insn)
 	return true;
 }
 
+/* The words behind the first; decode_check() saw that the stream has them. */
+static void decode_words(struct exec *x, struct insn *insn, const uint8_t *code)
+{
+	union insn_word *word = x->word + (insn - x->insn);
+	unsigned int i, n = insn->w.words - 1u;
+
+	if (!n)
+		return;
+	memcpy(word, code + NEURON_WORD_BYTES, n * sizeof(*word));
+	if (insn->row->cost == NEURON_COST_DMA) {
+		for (i = 0; i < n; i++)
+			dma_to_host(&word[i].dma);
+		insn->dma = &word[0].dma;
+		return;
+	}
+	for (i = 0; i < n; i++)
+		ext_to_host(&word[i].ext, insn->w.opcode);
+	if (insn->w.flags & NEURON_FLAG_INDIRECT)
+		insn->index = &word[n - 1].ext;
+	if (insn->row->words > 1)
+		insn->ext = &word[0].ext;
+}
+
 const struct insn *program_fetch(struct exec *x, struct stream *s)
 {
 	struct insn *insn = &s->insn[s->pc];
@@ -312,17 +369,12 @@ const struct insn *program_fetch(struct exec *x, struct stream *s)
 	insn_to_host(&insn->w);
 	insn->row = &isa_rows[insn->w.opcode];
 	insn->dma = NULL;
+	insn->ext = insn->index = NULL;
 	s->cur = insn;
 	if (!decode_check(s, insn)) {
 		insn->row = NULL;
 		return NULL;
 	}
-	if (insn->row->cost == NEURON_COST_DMA) {
-		/* Word 1 and 2; the instruction has three, so both are in the stream. */
-		insn->dma = x->dma + (insn - x->insn);
-		memcpy(insn->dma, code + NEURON_WORD_BYTES, 2 * sizeof(*insn->dma));
-		dma_to_host(&insn->dma[0]);
-		dma_to_host(&insn->dma[1]);
-	}
+	decode_words(x, insn, code);
 	return insn;
 }

@@ -35,7 +35,10 @@
  * @min_nc: first NeuronCore version
  * @words: of the instruction
  * @space: mask of SPACE_BIT() by access pattern
+ * @written: mask of access patterns that are results
+ * @types: letter by access pattern, see isa.def
  * @imms: immediates in use
+ * @limit: elements of access pattern 0; 0: what the memory allows
  * @cost: enum neuron_cost
  */
 struct isa_row {
@@ -43,23 +46,35 @@ struct isa_row {
 	uint8_t engines;
 	uint8_t min_nc;
 	uint8_t words;
-	uint8_t space[3];
+	uint8_t space[NEURON_INSN_APS];
+	uint8_t written;
+	const char *types;
 	uint8_t imms;
 	uint8_t cost;
+	uint32_t limit;
 };
 
 extern const struct isa_row isa_rows[256];
 
+union insn_word {
+	struct neuron_dma_operand dma;
+	struct neuron_insn_ext ext;
+};
+
 /**
  * struct insn - a decoded instruction
  * @w: first word, in host byte order
- * @dma: second and third word of a DMA instruction, in host byte order
+ * @dma: words of a DMA instruction from the second on, in host byte order
+ * @ext: second word of others, in host byte order; NULL: it has none
+ * @index: index word (NEURON_FLAG_INDIRECT), in host byte order, or NULL
  * @row: NULL: not decoded yet
  */
 struct insn {
 	struct neuron_insn w;
 	const struct isa_row *row;
 	struct neuron_dma_operand *dma;
+	const struct neuron_insn_ext *ext;
+	const struct neuron_insn_ext *index;
 };
 
 /**
@@ -213,8 +228,8 @@ struct stream {
 	uint64_t weights_free;
 	uint64_t weights_done;
 	struct cause cause;
-	struct opnd op[3];
-	struct scalar imm[2];
+	struct opnd op[NEURON_INSN_APS];
+	struct scalar imm[NEURON_INSN_IMMS];
 	struct dma_side dma_dst, dma_src;
 	uint32_t cycles;
 	uint64_t macs;
@@ -351,8 +366,8 @@ struct exec {
 	size_t code_bytes;
 	struct insn *insn;
 	size_t insns;
-	struct neuron_dma_operand *dma;
-	size_t dmas;
+	union insn_word *word;	/* all words but the first of each instruction */
+	size_t words;
 	struct xfer *free_xfer;
 	float *row[3];
 	struct check *check;

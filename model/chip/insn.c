@@ -431,6 +431,63 @@ static bool optional(const struct stream *s, unsigned int i)
 	return i == 1 && s->cur->w.opcode == NEURON_OP_COPY_PREDICATED;
 }
 
+/* How faults number operands: Documentation/isa/index.rst. */
+#define AP_OPERAND(i)	((i) < 3 ? (i) : 13 + (i))
+#define IMM_OPERAND(i)	((i) < 2 ? 4 + (i) : 18 + (i))
+
+static const struct neuron_ap *insn_ap(const struct stream *s, unsigned int i)
+{
+	if (i < 3)
+		return &s->cur->w.ap[i];
+	return s->cur->ext ? &s->cur->ext->ap[i - 3] : NULL;
+}
+
+/* NULL: the instruction has no such place. */
+static const struct neuron_imm *insn_scalar(const struct stream *s, unsigned int i)
+{
+	if (i < 2)
+		return &s->cur->w.imm[i];
+	/* The mask of a shuffle lies where immediates would. */
+	return s->cur->ext && s->cur->row->imms > 2 ? &s->cur->ext->imm[i - 2] : NULL;
+}
+
+/* Column types of isa.def; letters that say nothing here are the function's affair. */
+static bool opnd_type_ok(struct stream *s, unsigned int i)
+{
+	const struct opnd *op = &s->op[i];
+	const struct num_dtype *t = num_dtype(op->dtype);
+	bool ok = true;
+
+	switch (s->cur->row->types[i]) {
+	case 'f':
+		ok = t->is_float;
+		break;
+	case 'h':
+		ok = op->dtype == NEURON_DTYPE_BFLOAT16 || op->dtype == NEURON_DTYPE_FLOAT16;
+		break;
+	case 'b':
+		ok = op->dtype == NEURON_DTYPE_BFLOAT16;
+		break;
+	case 'i':
+		ok = !t->is_float;
+		break;
+	case 'd':
+		ok = t->bytes == 4;
+		break;
+	case 'w':
+		ok = op->dtype == NEURON_DTYPE_INT32 || op->dtype == NEURON_DTYPE_UINT32;
+		break;
+	case 'o':
+		ok = op->dtype == NEURON_DTYPE_UINT16 || op->dtype == NEURON_DTYPE_UINT32;
+		break;
+	case '4':
+		ok = op->dtype == NEURON_DTYPE_FLOAT32 || op->dtype == NEURON_DTYPE_INT32 ||
+		     op->dtype == NEURON_DTYPE_UINT32;
+		break;
+	}
+	return ok || exec_bad(s, AP_OPERAND(i), op->dtype, NEURON_DTYPE_FLOAT32);
+}
+
 static bool apart(const struct opnd *a, const struct opnd *b)
 {
 	return a->space != b->space || a->hi <= b->lo || b->hi <= a->lo;
@@ -461,34 +518,46 @@ bool insn_prepare(struct stream *s)
 	const struct insn_ops *ops = &insn_ops[w->opcode];
 	unsigned int i, parts = 0, spaces;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < NEURON_INSN_APS; i++) {
+		const struct neuron_ap *ap = insn_ap(s, i);
+
 		spaces = row->space[i];
 		s->op[i].space = NEURON_SPACE_NONE;
 		s->op[i].n = 0;
-		if (!spaces || (optional(s, i) && w->ap[i].space == NEURON_SPACE_NONE)) {
-			if (w->ap[i].space != NEURON_SPACE_NONE)
-				return exec_bad(s, i, w->ap[i].space, NEURON_SPACE_NONE);
+		if (!ap)
+			continue;
+		if (!spaces || (optional(s, i) && ap->space == NEURON_SPACE_NONE)) {
+			/* Access pattern 2 of an iota is numbers, not memory. */
+			if (ap->space != NEURON_SPACE_NONE)
+				return exec_bad(s, AP_OPERAND(i), ap->space, NEURON_SPACE_NONE);
 			continue;
 		}
 		/* POOL has no path to PSUM. */
 		if (s->engine == NEURON_ENGINE_POOL)
 			spaces &= SPACE_BIT(NEURON_SPACE_SBUF);
-		if (!opnd_resolve(s, &w->ap[i], i, spaces, &s->op[i]))
+		if (!opnd_resolve(s, ap, AP_OPERAND(i), spaces, &s->op[i]) || !opnd_type_ok(s, i))
 			return false;
 		if (!parts || i == 1)
 			parts = s->op[i].parts;
 	}
-	for (i = 0; i < 2; i++) {
+	if (row->limit && s->op[row->space[0] ? 0 : 1].n > row->limit)
+		return exec_bad(s, row->space[0] ? 0 : 1, s->op[row->space[0] ? 0 : 1].n, row->limit);
+	for (i = 0; i < NEURON_INSN_IMMS; i++) {
+		const struct neuron_imm *imm = insn_scalar(s, i);
+
 		if (i >= row->imms) {
 			s->imm[i].present = s->imm[i].vector = false;
 			s->imm[i].vec.space = NEURON_SPACE_NONE;
-			if (w->imm[i].kind != NEURON_IMM_NONE)
-				return exec_bad(s, 4 + i, w->imm[i].kind, NEURON_IMM_NONE);
+			if (imm && imm->kind != NEURON_IMM_NONE)
+				return exec_bad(s, IMM_OPERAND(i), imm->kind, NEURON_IMM_NONE);
 			continue;
 		}
-		if (!scalar_resolve(s, &w->imm[i], 4 + i, parts, &s->imm[i]))
+		if (!scalar_resolve(s, imm, IMM_OPERAND(i), parts, &s->imm[i]))
 			return false;
 	}
+	/* Index tiles are not implemented. */
+	if (s->cur->index)
+		return exec_bad(s, 24, NEURON_FLAG_INDIRECT, 0);
 	s->direct = can_compute_in_place(s);
 	return ops->prepare(s);
 }

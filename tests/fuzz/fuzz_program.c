@@ -39,7 +39,7 @@ static const struct row {
 #define E_POOL	(1 << NEURON_ENGINE_POOL)
 #define E_DVE	(1 << NEURON_ENGINE_DVE)
 #define E(x)	(E_##x)
-#define NEURON_INSN(code, name, text, eng, nc, words, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	{ code, eng, words },
 #include "neuron/isa.def"
 };
@@ -145,8 +145,8 @@ static void trim(struct neuron_insn *w)
 		char dst, src0, src1;
 		uint8_t imms;
 	} has[256] = {
-#define NEURON_INSN(code, name, text, eng, nc, words, dst, src0, src1, nimm, cost, summary) \
-		[code] = { dst[0], src0[0], src1[0], nimm },
+#define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, nimm, aux, limit, cost, summary) \
+		[code] = { aps[0], aps[2], aps[4], nimm },
 #include "neuron/isa.def"
 	};
 

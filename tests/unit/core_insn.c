@@ -1237,7 +1237,7 @@ static void row_DMA_COPY(meta *_metadata)
 	dma_faults(_metadata);
 }
 
-#define NEURON_INSN(code, name, text, eng, nc, words, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	TEST(name) { row_##name(_metadata); prog_free(p); }
 #include "neuron/isa.def"
 

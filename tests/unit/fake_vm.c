@@ -271,7 +271,7 @@ struct neuron_ap ap_row(unsigned int space, unsigned int dtype, unsigned int par
 struct neuron_insn insn_new(unsigned int opcode)
 {
 	static const uint8_t words[256] = {
-#define NEURON_INSN(code, name, text, eng, nc, n, dst, src0, src1, imms, cost, summary) [code] = n,
+#define NEURON_INSN(code, name, text, eng, nc, n, aps, types, ops, imms, aux, limit, cost, summary) [code] = n,
 #include "neuron/isa.def"
 	};
 	struct neuron_insn w = { .opcode = opcode, .words = words[opcode] };

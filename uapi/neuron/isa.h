@@ -4,7 +4,7 @@
  * operand rules come from the published NKI documents. The rows are in isa.def.
  *
  * A stream is a sequence of 128-byte little-endian words; an instruction takes
- * one to four of them, the count is in its first word.
+ * one or more of them, the count is in its first word.
  */
 #ifndef NEURON_ISA_H
 #define NEURON_ISA_H
@@ -14,7 +14,9 @@
 
 #define NEURON_ISA_VERSION	1
 #define NEURON_WORD_BYTES	128
-#define NEURON_INSN_MAX_WORDS	4
+#define NEURON_INSN_MAX_WORDS	18	/* DMA_COMPUTE of 16 sources; all others 4 at most */
+#define NEURON_INSN_APS		6	/* access patterns: three in the first word, three in the second */
+#define NEURON_INSN_IMMS	6	/* immediates: two and four */
 #define NEURON_PARTITIONS	128
 #define NEURON_REGS		64	/* 32-bit registers of each engine's sequencer */
 #define NEURON_REG_NONE		0xff
@@ -40,7 +42,7 @@ enum neuron_act_fn {
 };
 
 enum neuron_opcode {
-#define NEURON_INSN(code, name, text, engines, min_nc, words, dst, src0, src1, imms, cost, summary) \
+#define NEURON_INSN(code, name, text, engines, min_nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	NEURON_OP_##name = code,
 #include "isa.def"
 };
@@ -176,7 +178,10 @@ struct neuron_imm {
 #define NEURON_FLAG_PERF_SHIFT	5		/* two bits: perf_mode; 0 none, 1 double_row */
 #define NEURON_FLAG_OOB_SKIP	(1u << 7)	/* oob_mode.skip */
 #define NEURON_FLAG_REVERSE_PRED (1u << 8)
-#define NEURON_FLAGS		0x1ffu
+#define NEURON_FLAG_ONEZERO_STATIONARY (1u << 9)	/* PE, fp32: all values are 0 or 1 */
+#define NEURON_FLAG_ONEZERO_MOVING (1u << 10)
+#define NEURON_FLAG_INDIRECT	(1u << 11)	/* v4: a last word gives index tiles */
+#define NEURON_FLAGS		0xfffu
 
 /* Accumulator commands, published values. */
 enum neuron_acc_cmd {
@@ -190,7 +195,7 @@ enum neuron_acc_cmd {
 /**
  * struct neuron_insn - first word of every instruction
  * @opcode: enum neuron_opcode
- * @words: 128-byte words, as in isa.def
+ * @words: 128-byte words: as in isa.def, one more with NEURON_FLAG_INDIRECT
  * @flags: NEURON_FLAG_*; unknown bits are an ILLEGAL_INSN fault
  * @op: op0, op1, op2: ALU operator, activation function, comparison, reduction
  * @acc: enum neuron_acc_cmd
@@ -217,6 +222,26 @@ struct neuron_insn {
 	struct neuron_ap ap[3];
 	struct neuron_imm imm[2];
 	__le32 aux;
+};
+
+/**
+ * struct neuron_insn_ext - second word of an instruction with more operands, and
+ *	last word of one with NEURON_FLAG_INDIRECT
+ * @ap: access patterns 3, 4, 5. In an index word: index tile of access pattern 0,
+ *	1, 2; space NONE: that one is direct
+ * @imm: immediates 2 to 5
+ * @mask: STREAM_SHUFFLE: source lane by lane of a quadrant; 255 keeps the destination
+ * @aux: by instruction, else 0
+ * @flags: 0
+ */
+struct neuron_insn_ext {
+	struct neuron_ap ap[3];
+	union {
+		struct neuron_imm imm[4];
+		__u8 mask[32];
+	};
+	__le32 aux[2];
+	__le32 flags;
 };
 
 /**
