@@ -70,4 +70,7 @@ struct adam {
 /* p, m, v[R, F] (outputs: p_new, m_new, v_new) by gradient g[R, F]; R multiple of 128 */
 void kernel_adam(struct nki_kernel *k, unsigned int R, unsigned int F, struct adam opt);
 
+/* w_new[R, F] bf16 = w[R, F] bf16 + u[R, F] fp32; R multiple of 128 */
+void kernel_sr_update(struct nki_kernel *k, unsigned int R, unsigned int F);
+
 #endif /* KERNELS_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* References of kernels that work row by row or element by element. */
 #include "kernel_case.h"
+#include "nrt/nrt_ext.h"
 
 /* --- softmax ------------------------------------------------------------------------ */
 
@@ -186,4 +187,49 @@ const struct kernel_case case_adam = {
 	.name = "adam", .min_nc = 2, .build = adam_build, .data = adam_data,
 	.small = { 256, 48 }, .large = { 1024, 2048 },
 	.rtol = 1e-5, .atol = 1e-6,
+};
+
+/* --- stochastic rounding ---------------------------------------------------------------------- */
+
+static void sr_build(struct nki_kernel *k, const unsigned int *s)
+{
+	kernel_sr_update(k, s[0], s[1]);
+}
+
+/* Weights in [1, 2), where bf16 has steps of 2^-7; updates of less than half of one. */
+static void sr_data(struct case_data *d, const unsigned int *s)
+{
+	size_t n = (size_t)s[0] * s[1];
+	double *w = case_input(d, "w", NKI_BFLOAT16, n, 1, 1.99);
+	double *u = case_input(d, "u", NKI_FLOAT32, n, 0, 0.003);
+	double *w_new = case_output(d, "w_new", NKI_BFLOAT16, n);
+
+	for (size_t i = 0; i < n; i++)
+		w_new[i] = w[i] + u[i];
+}
+
+/*
+ * Each result is a neighbour of the sum, and all together lean to no side: the error
+ * of one has a deviation of at most half a step, and six times that of the sum of
+ * them is not exceeded by chance.
+ */
+static bool sr_check(const struct case_data *d, double *const *got)
+{
+	const struct case_tensor *t = &d->tensor[2];
+	double step = 1.0 / 128, error = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		double e = got[2][i] - t->value[i];
+
+		if (!(fabs(e) < step) || got[2][i] * 128 != floor(got[2][i] * 128))
+			return false;
+		error += e;
+	}
+	return fabs(error) <= 6 * sqrt(t->n) * step / 2;
+}
+
+const struct kernel_case case_sr_update = {
+	.name = "sr_update", .min_nc = 2, .build = sr_build, .data = sr_data,
+	.small = { 256, 64 }, .large = { 1024, 2048 },
+	.check = sr_check, .flags = NRTX_STOCHASTIC_ROUNDING,
 };
