@@ -191,7 +191,9 @@ static void destroy_chip(struct sim_chip *chip)
 
 static int power_on(struct sim_chip *chip)
 {
-	static const struct neuron_chip_host host = { on_read, on_write, on_irq, on_log };
+	static const struct neuron_chip_host host = {
+		.dma_read = on_read, .dma_write = on_write, .irq = on_irq, .log = on_log,
+	};
 	struct neuron_chip_config config = {
 		.arch = chip->arch->name,
 		.routing_id = chip->index,

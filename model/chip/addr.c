@@ -68,6 +68,8 @@ bool chip_place_read(struct neuron_chip *chip, const struct chip_place *place, v
 {
 	switch (place->target) {
 	case CHIP_TARGET_HBM:
+		if (chip_inject_hbm_read(chip, place->hbm, len) < len)
+			return false;
 		memcpy(buf, place->hbm, len);
 		return true;
 	case CHIP_TARGET_HOST:
@@ -114,6 +116,8 @@ static bool bounce(struct neuron_chip *chip, struct chip_place dst, struct chip_
 bool chip_place_copy(struct neuron_chip *chip, const struct chip_place *dst,
 		     const struct chip_place *src, size_t len)
 {
+	if (src->target == CHIP_TARGET_HBM && chip_inject_hbm_read(chip, src->hbm, len) < len)
+		return false;
 	if (src->target == CHIP_TARGET_HBM && dst->target == CHIP_TARGET_HBM) {
 		memmove(dst->hbm, src->hbm, len);
 		return true;

@@ -12,6 +12,8 @@
 #include "chip.h"
 
 #define DEFAULT_RESET_US	1000
+#define DEFAULT_API_VERSION	3
+#define RESET_TYPE_FLR		3	/* inject.def */
 #define LOG_PER_SECOND		100	/* what software can make us print */
 
 uint64_t chip_now(void)
@@ -44,18 +46,27 @@ void chip_log(struct neuron_chip *chip, enum neuron_chip_log level, const char *
 	chip->host.log(chip->opaque, level, line);
 }
 
+bool neuron_chip_online(struct neuron_chip *chip)
+{
+	return !atomic_load_explicit(&chip->removed, memory_order_relaxed) &&
+	       !atomic_load_explicit(&chip->dead, memory_order_relaxed);
+}
+
+static bool can_master(struct neuron_chip *chip)
+{
+	return atomic_load_explicit(&chip->bus_master, memory_order_relaxed) && neuron_chip_online(chip);
+}
+
 bool chip_dma_read(struct neuron_chip *chip, uint64_t addr, void *buf, size_t len)
 {
-	if (!atomic_load_explicit(&chip->bus_master, memory_order_relaxed) ||
-	    addr + len < addr || !chip->host.dma_read)
+	if (!can_master(chip) || addr + len < addr || !chip->host.dma_read)
 		return false;
 	return chip->host.dma_read(chip->opaque, addr, buf, len) == 0;
 }
 
 bool chip_dma_write(struct neuron_chip *chip, uint64_t addr, const void *buf, size_t len)
 {
-	if (!atomic_load_explicit(&chip->bus_master, memory_order_relaxed) ||
-	    addr + len < addr || !chip->host.dma_write)
+	if (!can_master(chip) || addr + len < addr || !chip->host.dma_write)
 		return false;
 	return chip->host.dma_write(chip->opaque, addr, buf, len) == 0;
 }
@@ -66,7 +77,8 @@ bool chip_dma_write(struct neuron_chip *chip, uint64_t addr, const void *buf, si
  */
 void chip_raise(struct neuron_chip *chip, unsigned int vector)
 {
-	if (!chip->host.irq || vector >= chip->vectors || !atomic_load(&chip->bus_master))
+	if (!chip->host.irq || vector >= chip->vectors || !can_master(chip) ||
+	    chip_inject_hit(chip, CHIP_INJECT_IRQ_LOST, chip_site_vector(vector)))
 		return;
 	pthread_mutex_lock(&chip->idle_lock);
 	chip->irqs++;
@@ -172,6 +184,7 @@ static void init_locks(struct neuron_chip *chip)
 	pthread_mutex_init(&chip->idle_lock, NULL);
 	pthread_cond_init(&chip->idle_cond, NULL);
 	chip_ram_init(&chip->ram);
+	chip_inject_init(&chip->faults);
 }
 
 static void destroy(struct neuron_chip *chip)
@@ -188,6 +201,7 @@ static void destroy(struct neuron_chip *chip)
 	if (chip->hbm_owned)
 		munmap(chip->hbm, chip->profile.hbm_size * chip->profile.hbm_stacks);
 	chip_ram_free(&chip->ram);
+	chip_inject_free(&chip->faults);
 	pthread_cond_destroy(&chip->idle_cond);
 	pthread_mutex_destroy(&chip->idle_lock);
 	pthread_cond_destroy(&chip->cond);
@@ -206,6 +220,10 @@ static const char *check_config(const struct neuron_chip_config *config)
 		return "routing id out of range: must be 0 to 143";
 	if (config->vectors > NEURON_MAX_VECTORS)
 		return "too many interrupt vectors: must be 1 to 9 (0: 9)";
+	if (config->api_version && (config->api_version < 3 || config->api_version > 7))
+		return "unknown firmware API version: must be 3 to 7 (0: 3)";
+	if (config->server_info > 0xffff)
+		return "server information out of range: must be 0 to 0xffff (bit 15: valid)";
 	return NULL;
 }
 
@@ -234,6 +252,8 @@ struct neuron_chip *neuron_chip_new(const struct neuron_chip_config *config,
 	chip->reset_ns = 1000ull * (config->reset_us ? config->reset_us : DEFAULT_RESET_US);
 	chip->routing_id = config->routing_id;
 	chip->serial = config->serial ? config->serial : 0x4e41000000ull + config->routing_id;
+	chip->api_version = config->api_version ? config->api_version : DEFAULT_API_VERSION;
+	chip->server_info = config->server_info;
 	init_locks(chip);
 	init_slots(chip);
 	chip_pool_get();
@@ -243,7 +263,7 @@ struct neuron_chip *neuron_chip_new(const struct neuron_chip_config *config,
 			*error = "out of memory or address space";
 		return NULL;
 	}
-	chip_misc_reset(chip);
+	chip_misc_reset(chip, true);
 	return chip;
 }
 
@@ -309,8 +329,10 @@ void neuron_chip_reset(struct neuron_chip *chip, enum neuron_chip_reset kind)
 	chip->admin_cause = 0;
 	chip->admin_mask = 0;
 	chip->slot_faults = 0;
-	chip_misc_reset(chip);
+	chip_misc_reset(chip, kind == NEURON_CHIP_RESET_BUS);
 	chip->stopping = false;
+	atomic_store(&chip->dead, kind == NEURON_CHIP_RESET_FLR &&
+		     chip_inject_hit(chip, CHIP_INJECT_RESET_HANG, chip_site_reset(RESET_TYPE_FLR)));
 	pthread_mutex_unlock(&chip->lock);
 	for (i = 0; i < ARRAY_LEN(chip->udma_irq); i++)
 		atomic_store(&chip->udma_irq[i], 0);
@@ -325,6 +347,8 @@ void neuron_chip_bus_master(struct neuron_chip *chip, bool enable)
 uint64_t neuron_chip_read(struct neuron_chip *chip, unsigned int bar,
 			  uint64_t offset, unsigned int size)
 {
+	if (!neuron_chip_online(chip))
+		return size < 8 ? (1ull << (8 * size)) - 1 : ~0ull;
 	if (bar == NEURON_BAR_EXEC && chip->revision != NEURON_PCI_REVISION_QEMU)
 		return chip_exec_read(chip, offset, size);
 	if (bar == NEURON_BAR_APB || bar == NEURON_BAR_EXEC)
@@ -335,6 +359,8 @@ uint64_t neuron_chip_read(struct neuron_chip *chip, unsigned int bar,
 void neuron_chip_write(struct neuron_chip *chip, unsigned int bar,
 		       uint64_t offset, uint64_t value, unsigned int size)
 {
+	if (!neuron_chip_online(chip))
+		return;
 	if (bar == NEURON_BAR_EXEC && chip->revision != NEURON_PCI_REVISION_QEMU)
 		chip_exec_write(chip, offset, value, size);
 	else if (bar == NEURON_BAR_APB || bar == NEURON_BAR_EXEC)

@@ -5,7 +5,7 @@
  *
  * Locks, outermost first: chip->lock (execution block, slots, misc RAM), an
  * engine's lock (UDMA registers), core lock (register access to on-chip
- * memory), sparse RAM, pool. None of them is held while a callback of
+ * memory), sparse RAM, pool, faults. None of them is held while a callback of
  * struct neuron_chip_host runs: a callback may wait for a lock whose holder
  * waits for us (QEMU's big lock).
  */
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "exec.h"
+#include "inject.h"
 #include "neuron_chip.h"
 #include "neuron/regs.h"
 
@@ -27,6 +28,7 @@
 #define CHIP_MAX_ENGINES	132
 #define CHIP_UDMA_GROUPS	8
 #define CHIP_WINDOWS		40
+#define CHIP_MAX_LINKS		4
 #define CHIP_RING_ORDER_MAX	12
 #define CHIP_TPB_WINDOW		0x4000000ull
 #define CHIP_SBUF_APERTURE	0x2000000ull
@@ -152,6 +154,9 @@ void chip_vm_flush(struct chip_vm *vm);
  * @reset_pending: reset as soon as the job has ended
  * @inv_pending: INVALIDATE waits for the job's next safe point
  * @pt_dirty: the page-table root was written; used from the next job on
+ * @stuck: the job waits at a safe point, because it was told to (inject.def)
+ * @inject_fault: the job was ended to show this fault in place of ABORTED
+ * @inject_core: the program's core that had it
  */
 struct chip_slot {
 	struct neuron_chip *chip;
@@ -165,6 +170,7 @@ struct chip_slot {
 	bool reset_pending;
 	bool inv_pending;
 	bool pt_dirty;
+	bool stuck;
 	uint64_t ring, cq, pt;
 	uint32_t ring_order, cq_order;
 	uint32_t producer, taken;
@@ -179,6 +185,8 @@ struct chip_slot {
 	uint32_t new_owner;	/* cores of the job that had another owner */
 	uint64_t wall_start, wall_end;
 	uint64_t retired_start;
+	enum neuron_fault inject_fault;
+	unsigned int inject_core;
 	atomic_bool abort;
 	atomic_bool poll;
 	atomic_uint_least64_t retired;
@@ -218,7 +226,11 @@ struct neuron_chip {
 	uint64_t reset_ns;
 	uint64_t routing_id;
 	uint64_t serial;
+	uint32_t api_version;
+	uint32_t server_info;
 	atomic_bool bus_master;
+	atomic_bool removed;		/* pulled out */
+	atomic_bool dead;		/* does not come back from FLR */
 
 	uint8_t *hbm;
 	bool hbm_owned;
@@ -230,6 +242,12 @@ struct neuron_chip {
 	uint32_t misc[NEURON_MISC_SIZE / 4];
 	uint32_t fw_reset_type;		/* 0: none */
 	uint64_t fw_reset_end;
+	bool fw_reset_hung;
+	bool mailbox_busy;
+	struct chip_power {
+		uint64_t time, busy;	/* of the last sample; ns */
+		uint32_t sample;
+	} power[2];			/* by die */
 	uint32_t qemu_reset_map;
 	bool qemu_reset_busy;
 
@@ -250,6 +268,7 @@ struct neuron_chip {
 	atomic_uint udma_irq[CHIP_MAX_ENGINES * NEURON_UDMA_QUEUES];
 
 	struct chip_ram ram;
+	struct chip_faults faults;
 
 	/* what keeps the chip busy; under idle_lock */
 	pthread_mutex_t idle_lock;
@@ -315,11 +334,22 @@ void chip_bar0_write(struct neuron_chip *chip, uint64_t offset, uint64_t value, 
 
 /* --- misc.c ---------------------------------------------------------------------- */
 
-void chip_misc_reset(struct neuron_chip *chip);		/* lock held */
+/* Lock held. Not @power_on: error counters are kept. */
+void chip_misc_reset(struct neuron_chip *chip, bool power_on);
 uint32_t chip_misc_read(struct neuron_chip *chip, uint32_t offset);
 void chip_misc_write(struct neuron_chip *chip, uint32_t offset, uint32_t value);
 uint32_t chip_qemu_reset_read(struct neuron_chip *chip);
 void chip_qemu_reset_write(struct neuron_chip *chip, uint32_t value);
+/*
+ * No lock may be held. Count @n errors in an ECC register; an uncorrected one is a
+ * MEM_ERROR.
+ */
+void chip_misc_ecc(struct neuron_chip *chip, uint32_t reg, bool corrected, uint64_t n);
+void chip_misc_repair(struct neuron_chip *chip, uint32_t state);
+/* --- firmware.c ------------------------------------------------------------------ */
+
+/* No lock may be held. The trigger was written, and no reset asked for. */
+void chip_mailbox(struct neuron_chip *chip);
 uint32_t chip_crc32c(uint32_t crc, const void *data, size_t len);
 
 /* --- udma.c ---------------------------------------------------------------------- */
@@ -334,6 +364,8 @@ void chip_udma_write(struct neuron_chip *chip, unsigned int engine, uint32_t rel
 void chip_udma_reset(struct neuron_chip *chip);
 /* Engines of @mask groups (16 each; all ones: every engine) leave the abort state. */
 void chip_udma_clear_abort(struct neuron_chip *chip, uint32_t groups);
+/* Queues that were told to stand still go on. */
+void chip_udma_unstick(struct neuron_chip *chip);
 void chip_udma_free(struct neuron_chip *chip);
 
 /* --- bar2.c, slot.c: execution block --------------------------------------------- */

@@ -84,7 +84,7 @@ void chip_job_run(struct chip_job *job);
 /**
  * chip_vm_read(), chip_vm_write() - device virtual memory
  *
- * Return: NEURON_FAULT_NONE, PAGE_NOT_MAPPED, PAGE_READ_ONLY or BUS_ERROR; then
+ * Return: NEURON_FAULT_NONE, PAGE_NOT_MAPPED, PAGE_READ_ONLY, BUS_ERROR or HBM_UE; then
  * @bad_va is the first address that failed. Pages before it may have been written.
  */
 enum neuron_fault chip_vm_read(struct chip_vm *vm, uint64_t va, void *buf, size_t len, uint64_t *bad_va);
@@ -95,7 +95,8 @@ enum neuron_fault chip_vm_write(struct chip_vm *vm, uint64_t va, const void *buf
  * @len: in: bytes wanted; out: bytes that are contiguous from the pointer on
  *
  * Return: pointer, valid until the next chip_job_poll() of the job; NULL when @va is
- * not mapped to local HBM (or not writable when @write): use chip_vm_read/write.
+ * not mapped to local HBM (or not writable when @write), or has an error to report:
+ * use chip_vm_read/write.
  */
 void *chip_vm_hbm(struct chip_vm *vm, uint64_t va, bool write, size_t *len);
 

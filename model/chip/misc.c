@@ -1,70 +1,134 @@
 // SPDX-License-Identifier: MIT
 /*
- * Firmware: misc RAM with the reset handshake and the legacy mailbox
- * (neuron_fw_io.h, neuron_fw_io.c, neuron_reset.c of AWS's public driver).
+ * Misc RAM: what firmware shows and takes (neuron_fw_io.h, neuron_power.c of AWS's
+ * public driver), and the reset handshake (neuron_reset.c). The mailboxes are in
+ * firmware.c. Documentation/hardware/firmware.rst says what is public.
  */
 #include <string.h>
 
 #include "chip.h"
 
-#define API_VERSION	3	/* 7 and more would promise the second mailbox */
-#define POWER_PERIOD	50000000ull	/* ns; the sample counter must move */
+#define POWER_PERIOD	20000000ull	/* ns; the public driver looks every 50 ms */
+#define POWER_MAX	10000u		/* 1/100 % */
+#define ECC_MAX		0xffffu
+#define CORES_PER_DIE	4
 
-/* Mailbox messages (neuron_fw_io.c). */
-enum {
-	CMD_READ = 1,
-	CMD_POST = 2,
+/* Registers that only firmware writes; all others keep what software writes. */
+static const struct {
+	uint16_t first, last;
+} read_only[] = {
+	{ NEURON_MISC_API_VERSION, NEURON_MISC_API_VERSION },
+	{ NEURON_MISC_SERIAL_LO, NEURON_MISC_SERIAL_HI },
+	{ NEURON_MISC_SRAM_ECC, NEURON_MISC_POWER(1) },
+	{ NEURON_MISC_HBM_REPAIR, NEURON_MISC_HBM_REPAIR },
+	{ NEURON_MISC_SERVER_INFO, NEURON_MISC_SERVER_INFO },
+	{ NEURON_MISC_STATUS, NEURON_MISC_STATUS },
 };
 
-enum {
-	ERR_OK = 0,
-	ERR_FAIL = 1,
-	ERR_UNKNOWN = 2,
-};
-
-#define MAX_READS	100
-#define MAX_POST	128
-#define REQ_HEADER	8
-#define RESP_HEADER	4
-
-struct mail {
-	uint64_t req, resp;
-	uint8_t in[REQ_HEADER + 8 * MAX_READS];
-	uint8_t out[RESP_HEADER + 4 * MAX_READS];
-};
-
-uint32_t chip_crc32c(uint32_t crc, const void *data, size_t len)
+void chip_misc_reset(struct neuron_chip *chip, bool power_on)
 {
-	const uint8_t *p = data;
-	int k;
+	uint32_t ecc[1 + CHIP_MAX_STACKS], repair = chip->misc[NEURON_MISC_HBM_REPAIR / 4];
 
-	crc = ~crc;
-	while (len--) {
-		crc ^= *p++;
-		for (k = 0; k < 8; k++)
-			crc = (crc >> 1) ^ (crc & 1 ? 0x82f63b78u : 0);
-	}
-	return ~crc;
-}
-
-void chip_misc_reset(struct neuron_chip *chip)
-{
+	memcpy(ecc, &chip->misc[NEURON_MISC_SRAM_ECC / 4], sizeof(ecc));
 	memset(chip->misc, 0, sizeof(chip->misc));
-	chip->misc[NEURON_MISC_API_VERSION / 4] = API_VERSION;
+	chip->misc[NEURON_MISC_API_VERSION / 4] = chip->api_version;
 	chip->misc[NEURON_MISC_ROUTING_ID / 4] = (uint32_t)chip->routing_id;
 	chip->misc[NEURON_MISC_SERIAL_LO / 4] = (uint32_t)chip->serial;
 	chip->misc[NEURON_MISC_SERIAL_HI / 4] = (uint32_t)(chip->serial >> 32);
+	chip->misc[NEURON_MISC_SERVER_INFO / 4] = chip->server_info;
+	chip->misc[NEURON_MISC_HBM_REPAIR / 4] = repair;
+	if (!power_on)
+		memcpy(&chip->misc[NEURON_MISC_SRAM_ECC / 4], ecc, sizeof(ecc));
+	chip_inject_repair(chip);
+	chip->mailbox_busy = false;
 	chip->fw_reset_type = 0;
 	chip->fw_reset_end = 0;
+	chip->fw_reset_hung = false;
 	chip->qemu_reset_map = 0;
 	chip->qemu_reset_busy = false;
 }
+
+/* --- error counters -------------------------------------------------------------- */
+
+static uint32_t add_saturating(uint32_t old, uint64_t n)
+{
+	return n > ECC_MAX - old ? ECC_MAX : old + (uint32_t)n;
+}
+
+void chip_misc_ecc(struct neuron_chip *chip, uint32_t reg, bool corrected, uint64_t n)
+{
+	uint32_t shift = corrected ? 16 : 0, *word = &chip->misc[reg / 4];
+	bool irq = false;
+
+	pthread_mutex_lock(&chip->lock);
+	*word = (*word & ~(ECC_MAX << shift)) | add_saturating(*word >> shift & ECC_MAX, n) << shift;
+	if (!corrected)
+		irq = chip_admin_event(chip, NEURON_EXEC_ADMIN_MEM_ERROR);
+	pthread_mutex_unlock(&chip->lock);
+	if (irq)
+		chip_raise(chip, 0);
+}
+
+void chip_misc_repair(struct neuron_chip *chip, uint32_t state)
+{
+	uint32_t *word = &chip->misc[NEURON_MISC_HBM_REPAIR / 4];
+
+	pthread_mutex_lock(&chip->lock);
+	if (*word < state)
+		*word = state;
+	pthread_mutex_unlock(&chip->lock);
+}
+
+/* --- power ----------------------------------------------------------------------- */
+
+/* Time with a job, of all cores of a die. */
+static uint64_t busy_ns(struct neuron_chip *chip, unsigned int die, uint64_t now)
+{
+	const struct chip_core_state *c;
+	const struct chip_slot *s;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = die * CORES_PER_DIE; i < (die + 1) * CORES_PER_DIE && i < chip->profile.cores; i++) {
+		c = &chip->core[i];
+		sum += c->wall_busy_ns;
+		if (c->slot < 0)
+			continue;
+		s = &chip->slot[c->slot];
+		if (s->on_cpu && now > s->wall_start)
+			sum += now - s->wall_start;
+	}
+	return sum;
+}
+
+/* A new sample when the last one is old enough: what the cores did in between. */
+static uint32_t power(struct neuron_chip *chip, unsigned int die)
+{
+	struct chip_power *p = &chip->power[die];
+	unsigned int cores = chip->profile.cores < CORES_PER_DIE ? chip->profile.cores : CORES_PER_DIE;
+	uint64_t now = chip_now(), busy, util = 0;
+
+	if (die * CORES_PER_DIE >= chip->profile.cores)
+		return 0;
+	if (p->time && now - p->time < POWER_PERIOD)
+		return p->sample;
+	busy = busy_ns(chip, die, now);
+	/* Counters may have been cleared since. */
+	if (p->time && busy > p->busy)
+		util = (uint64_t)((double)(busy - p->busy) * POWER_MAX / ((double)(now - p->time) * cores));
+	p->time = now;
+	p->busy = busy;
+	p->sample = (uint32_t)(now / POWER_PERIOD) << 16 | (uint32_t)(util < POWER_MAX ? util : POWER_MAX);
+	return p->sample;
+}
+
+/* --- reset ----------------------------------------------------------------------- */
 
 /* Lock held. The work is done at the trigger; this is the time firmware takes. */
 static bool reset_busy(struct neuron_chip *chip)
 {
 	return (chip->fw_reset_type || chip->qemu_reset_busy) &&
-	       (chip->core_reset_pending || chip_now() < chip->fw_reset_end);
+	       (chip->fw_reset_hung || chip->core_reset_pending || chip_now() < chip->fw_reset_end);
 }
 
 static void finish_reset(struct neuron_chip *chip)
@@ -78,53 +142,22 @@ static void finish_reset(struct neuron_chip *chip)
 	chip->qemu_reset_map = 0;
 }
 
-static uint32_t power(struct neuron_chip *chip)
-{
-	unsigned int i, running = 0;
-
-	for (i = 0; i < chip->profile.cores; i++)
-		running += chip->core[i].slot >= 0;
-	return (uint32_t)(chip_now() / POWER_PERIOD) << 16 | 10000 * running / chip->profile.cores;
-}
-
-uint32_t chip_misc_read(struct neuron_chip *chip, uint32_t offset)
-{
-	uint32_t value;
-
-	pthread_mutex_lock(&chip->lock);
-	finish_reset(chip);
-	switch (offset) {
-	case NEURON_MISC_STATUS:
-		value = chip->misc[offset / 4] & ~NEURON_MISC_STATUS_BUSY;
-		if (reset_busy(chip))
-			value |= NEURON_MISC_STATUS_BUSY;
-		break;
-	case NEURON_MISC_POWER(0):
-	case NEURON_MISC_POWER(1):
-		value = power(chip);
-		break;
-	case NEURON_MISC_TRIGGER:
-		value = 0;
-		break;
-	default:
-		value = chip->misc[offset / 4];
-	}
-	pthread_mutex_unlock(&chip->lock);
-	return value;
-}
-
 /* Lock held; returns what chip_udma_clear_abort() shall clear once it is dropped. */
 static uint32_t start_reset(struct neuron_chip *chip, bool device, uint32_t map)
 {
 	uint32_t all = (1u << chip->profile.cores) - 1;
 
 	chip->fw_reset_end = chip_now() + chip->reset_ns;
+	chip->fw_reset_hung = chip_inject_hit(chip, CHIP_INJECT_RESET_HANG,
+					      chip_site_reset(device ? NEURON_MISC_RESET_DEVICE :
+							      NEURON_MISC_RESET_TPB));
 	if (device) {
 		chip_slots_reset(chip);
 		chip->admin_cause = 0;
 		chip->admin_mask = 0;
 		chip->slot_faults = 0;
 		chip_cores_reset(chip, all);
+		chip_inject_repair(chip);
 		return ~0u;
 	}
 	chip_cores_reset(chip, map & all);
@@ -132,133 +165,14 @@ static uint32_t start_reset(struct neuron_chip *chip, bool device, uint32_t map)
 	return chip->profile.nc_version == 2 ? map & all : (map >> 8) & 0xff;
 }
 
-/* --- mailbox ------------------------------------------------------------------- */
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return get16(p) | (uint32_t)get16(p + 2) << 16;
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	return get32(p) | (uint64_t)get32(p + 4) << 32;
-}
-
-static uint32_t peek(struct neuron_chip *chip, uint64_t dpa)
-{
-	struct chip_place place = chip_resolve(chip, dpa & ~3ull, 4);
-	uint32_t value = 0;
-
-	if (place.target == CHIP_TARGET_REG)
-		return chip_bar0_read32(chip, place.addr);
-	if (place.target == CHIP_TARGET_HOST || !chip_place_read(chip, &place, &value, 4)) {
-		chip_log(chip, NEURON_CHIP_LOG_GUEST, "mailbox: READ of 0x%llx: no register there",
-			 (unsigned long long)dpa);
-		return 0;
-	}
-	return le32toh(value);
-}
-
-static uint8_t command(struct neuron_chip *chip, struct mail *m, uint16_t size, uint16_t *out)
-{
-	unsigned int i, n;
-	uint32_t v;
-
-	switch (m->in[1]) {
-	case CMD_READ:
-		n = (size - REQ_HEADER) / 8;
-		if (n > MAX_READS || (size - REQ_HEADER) % 8)
-			return ERR_FAIL;
-		for (i = 0; i < n; i++) {
-			v = htole32(peek(chip, get64(m->in + REQ_HEADER + 8 * i)));
-			memcpy(m->out + RESP_HEADER + 4 * i, &v, 4);
-		}
-		*out = (uint16_t)(RESP_HEADER + 4 * n);
-		return ERR_OK;
-	case CMD_POST:
-		return size - REQ_HEADER > MAX_POST ? ERR_FAIL : ERR_OK;
-	default:
-		return ERR_UNKNOWN;
-	}
-}
-
-static bool fetch(struct neuron_chip *chip, struct mail *m, uint16_t *size)
-{
-	struct chip_place place = chip_resolve(chip, m->req, REQ_HEADER);
-
-	if (!chip_place_read(chip, &place, m->in, REQ_HEADER))
-		return false;
-	*size = get16(m->in + 2);
-	if (*size < REQ_HEADER || *size > sizeof(m->in))
-		*size = REQ_HEADER;	/* the checksum will not match */
-	place = chip_resolve(chip, m->req, *size);
-	return chip_place_read(chip, &place, m->in, *size);
-}
-
-static bool checksum_ok(struct mail *m, uint16_t size)
-{
-	static const uint8_t zero[4];
-	uint32_t crc = chip_crc32c(0, m->in, 4);
-
-	crc = chip_crc32c(crc, zero, 4);
-	return chip_crc32c(crc, m->in + REQ_HEADER, size - REQ_HEADER) == get32(m->in + 4);
-}
-
-/* The host polls only the first byte: it goes last. */
-static bool respond(struct neuron_chip *chip, struct mail *m, uint16_t size)
-{
-	struct chip_place place = chip_resolve(chip, m->resp + 1, size - 1);
-
-	if (!chip_place_write(chip, &place, m->out + 1, size - 1))
-		return false;
-	atomic_thread_fence(memory_order_release);
-	place = chip_resolve(chip, m->resp, 1);
-	return chip_place_write(chip, &place, m->out, 1);
-}
-
-static void mailbox(struct neuron_chip *chip, uint64_t req, uint64_t resp)
-{
-	struct mail m = { .req = req, .resp = resp };
-	uint16_t size, out = RESP_HEADER;
-
-	if (!fetch(chip, &m, &size)) {
-		chip_log(chip, NEURON_CHIP_LOG_GUEST, "mailbox: request at 0x%llx is unreachable",
-			 (unsigned long long)req);
-		return;
-	}
-	m.out[0] = m.in[0];
-	m.out[1] = checksum_ok(&m, size) ? command(chip, &m, size, &out) : ERR_FAIL;
-	if (m.out[1])
-		chip_log(chip, NEURON_CHIP_LOG_GUEST, "mailbox: command %u of %u bytes failed (%u)",
-			 m.in[1], size, m.out[1]);
-	m.out[2] = (uint8_t)out;
-	m.out[3] = (uint8_t)(out >> 8);
-	if (!respond(chip, &m, out))
-		chip_log(chip, NEURON_CHIP_LOG_GUEST, "mailbox: response at 0x%llx is unreachable",
-			 (unsigned long long)resp);
-}
-
-static uint64_t base(struct neuron_chip *chip, uint32_t hi, uint32_t lo)
-{
-	return (uint64_t)chip->misc[hi / 4] << 32 | chip->misc[lo / 4];
-}
-
 /* Reset and mailbox share the trigger; a reset type that is set decides. */
 static void trigger(struct neuron_chip *chip)
 {
 	uint32_t type, clear = 0;
-	uint64_t req, resp;
 
 	pthread_mutex_lock(&chip->lock);
 	finish_reset(chip);
 	type = chip->misc[NEURON_MISC_RESET / 4];
-	req = base(chip, NEURON_MISC_REQ_HI, NEURON_MISC_REQ_LO);
-	resp = base(chip, NEURON_MISC_RESP_HI, NEURON_MISC_RESP_LO);
 	if (type == NEURON_MISC_RESET_DEVICE || type == NEURON_MISC_RESET_TPB) {
 		chip->fw_reset_type = type;
 		clear = start_reset(chip, type == NEURON_MISC_RESET_DEVICE,
@@ -269,24 +183,10 @@ static void trigger(struct neuron_chip *chip)
 	if (clear)
 		chip_udma_clear_abort(chip, clear);
 	if (!type)
-		mailbox(chip, req, resp);
+		chip_mailbox(chip);
 	else if (type > NEURON_MISC_RESET_TPB)
 		chip_log(chip, NEURON_CHIP_LOG_GUEST,
 			 "misc RAM: reset type %u: must be 1 (device) or 2 (TPB)", type);
-}
-
-void chip_misc_write(struct neuron_chip *chip, uint32_t offset, uint32_t value)
-{
-	if (offset == NEURON_MISC_TRIGGER) {
-		if (value)
-			trigger(chip);
-		return;
-	}
-	pthread_mutex_lock(&chip->lock);
-	if (offset == NEURON_MISC_RESET)
-		chip->fw_reset_type = 0;
-	chip->misc[offset / 4] = value;
-	pthread_mutex_unlock(&chip->lock);
 }
 
 uint32_t chip_qemu_reset_read(struct neuron_chip *chip)
@@ -313,4 +213,65 @@ void chip_qemu_reset_write(struct neuron_chip *chip, uint32_t value)
 	chip_schedule(chip, -1);
 	pthread_mutex_unlock(&chip->lock);
 	chip_udma_clear_abort(chip, clear);
+}
+
+/* --- access ---------------------------------------------------------------------- */
+
+uint32_t chip_misc_read(struct neuron_chip *chip, uint32_t offset)
+{
+	uint32_t value;
+
+	if (chip_inject_hit(chip, CHIP_INJECT_FW_NOT_READY, chip_site_none()))
+		return NEURON_MISC_NOT_READY;
+	pthread_mutex_lock(&chip->lock);
+	finish_reset(chip);
+	switch (offset) {
+	case NEURON_MISC_STATUS:
+		value = reset_busy(chip) ? NEURON_MISC_STATUS_BUSY : 0;
+		break;
+	case NEURON_MISC_POWER(0):
+	case NEURON_MISC_POWER(1):
+		value = power(chip, (offset - NEURON_MISC_POWER(0)) / 4);
+		break;
+	case NEURON_MISC_TRIGGER:
+		value = chip->mailbox_busy;
+		break;
+	default:
+		value = chip->misc[offset / 4];
+	}
+	pthread_mutex_unlock(&chip->lock);
+	return value;
+}
+
+static bool is_read_only(uint32_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(read_only); i++) {
+		if (offset >= read_only[i].first && offset <= read_only[i].last)
+			return true;
+	}
+	return false;
+}
+
+void chip_misc_write(struct neuron_chip *chip, uint32_t offset, uint32_t value)
+{
+	if (offset == NEURON_MISC_TRIGGER) {
+		if (value)
+			trigger(chip);
+		return;
+	}
+	if (is_read_only(offset)) {
+		chip_log(chip, NEURON_CHIP_LOG_GUEST, "misc RAM 0x%x = 0x%x: only firmware writes it",
+			 offset, value);
+		return;
+	}
+	pthread_mutex_lock(&chip->lock);
+	/* Taking the type back ends the wait for it. */
+	if (offset == NEURON_MISC_RESET) {
+		chip->fw_reset_type = 0;
+		chip->fw_reset_hung = false;
+	}
+	chip->misc[offset / 4] = value;
+	pthread_mutex_unlock(&chip->lock);
 }

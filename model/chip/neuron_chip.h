@@ -19,6 +19,13 @@
 
 struct neuron_chip;
 
+/* What only the PCI shell can show. */
+enum neuron_chip_pci {
+	NEURON_CHIP_PCI_PRESENCE,	/* value 0: the chip was pulled out; 1: plugged in */
+	NEURON_CHIP_PCI_FLR,		/* the function resets itself: do what FLR does */
+	NEURON_CHIP_PCI_AER,		/* value: bit 32: correctable; below: the status bit */
+};
+
 enum neuron_chip_log {
 	NEURON_CHIP_LOG_ERROR,	/* the model or its host failed */
 	NEURON_CHIP_LOG_GUEST,	/* software did something the chip does not allow */
@@ -32,6 +39,8 @@ enum neuron_chip_log {
  * @dma_write: the other direction
  * @irq: raise MSI-X vector @vector once (edge). May be NULL
  * @log: one line without newline. May be NULL
+ * @pci: called from neuron_chip_inject() and neuron_chip_clear() on the thread that
+ *	called them. 0, or non-zero when the host cannot. May be NULL
  *
  * Callbacks may run on any thread, several at once.
  */
@@ -40,6 +49,7 @@ struct neuron_chip_host {
 	int (*dma_write)(void *opaque, uint64_t addr, const void *buf, size_t len);
 	void (*irq)(void *opaque, unsigned int vector);
 	void (*log)(void *opaque, enum neuron_chip_log level, const char *line);
+	int (*pci)(void *opaque, enum neuron_chip_pci event, uint64_t value);
 };
 
 /**
@@ -55,6 +65,8 @@ struct neuron_chip_host {
  * @inline_exec: run a job on the thread that writes the doorbell when its cores are
  *	free (in-process use); else on the process's pool of worker threads
  * @reset_us: microseconds a firmware reset takes; 0: 1000
+ * @api_version: of firmware, 3 to 7; 0: 3. From 6 on there is the newer mailbox, too
+ * @server_info: misc RAM 070: bit 15: valid, below: id of the server
  */
 struct neuron_chip_config {
 	const char *arch;
@@ -65,6 +77,8 @@ struct neuron_chip_config {
 	unsigned int vectors;
 	bool inline_exec;
 	unsigned int reset_us;
+	unsigned int api_version;
+	unsigned int server_info;
 };
 
 /**
@@ -160,6 +174,57 @@ void neuron_chip_reset(struct neuron_chip *chip, enum neuron_chip_reset kind);
  * @enable: false: DMA to host memory fails and no interrupt is raised
  */
 void neuron_chip_bus_master(struct neuron_chip *chip, bool enable);
+
+/**
+ * neuron_chip_online() - does the chip answer on its bus?
+ * @chip: chip
+ *
+ * Return: false while it is pulled out, or does not come back from a reset (faults
+ * surprise-removal and reset-hang). Then registers read all ones and writes are lost;
+ * config space and BAR4 are the host's to treat likewise.
+ */
+bool neuron_chip_online(struct neuron_chip *chip);
+
+/**
+ * neuron_chip_inject() - have a fault
+ * @chip: chip
+ * @spec: "name,parameter=value,...", blanks are as good as commas; several joined by
+ *	semicolons, done in order. Names and parameters are in uapi/neuron/inject.def and
+ *	Documentation/hardware/faults.rst
+ * @error: what is wrong and what is allowed, when it fails; may be NULL
+ * @size: bytes at @error
+ *
+ * Some faults happen before it returns, others stay armed until they have struck as
+ * often as asked for, or are cleared. No reset clears them. May wait for running
+ * jobs to end (surprise-removal, flr), so not for use inside a callback.
+ *
+ * Return: number of the (last) armed fault, 0 when it has happened, -EINVAL,
+ * -ENOSPC (64 are armed), -EOPNOTSUPP (this host cannot show it).
+ */
+int neuron_chip_inject(struct neuron_chip *chip, const char *spec, char *error, size_t size);
+
+/**
+ * neuron_chip_clear() - take a fault back
+ * @chip: chip
+ * @id: from neuron_chip_inject(); 0: all
+ *
+ * Also ends what it has left behind: a stuck job or queue goes on, a hung reset
+ * completes, a chip that was pulled out is plugged in. Counters and causes stay.
+ *
+ * Return: 0, or -ENOENT.
+ */
+int neuron_chip_clear(struct neuron_chip *chip, unsigned int id);
+
+/**
+ * neuron_chip_injected() - list of faults, one a line
+ * @chip: chip
+ * @text: "number name,parameter=value,... hits=n", and "spent" when it will not strike
+ *	again; always terminated, unless @size is 0
+ * @size: bytes at @text
+ *
+ * Return: length of the whole list, without the terminator.
+ */
+size_t neuron_chip_injected(struct neuron_chip *chip, char *text, size_t size);
 
 /**
  * neuron_chip_idle() - wait until no job runs and no UDMA is pending

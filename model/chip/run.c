@@ -189,6 +189,7 @@ static void start(struct neuron_chip *chip, struct chip_slot *s)
 	s->running = true;
 	s->loaded = false;
 	s->on_cpu = false;
+	s->inject_fault = NEURON_FAULT_NONE;
 	atomic_store(&s->abort, false);
 	job->vm = s->vm;
 	job->nc_version = chip->profile.nc_version;
@@ -270,6 +271,8 @@ static void begin(struct chip_slot *s)
 		s->pt_dirty = false;
 	}
 	s->on_cpu = true;
+	if (chip_inject_watches_jobs(s->chip))
+		atomic_store(&s->poll, true);
 	s->retired_start = atomic_load(&s->retired);
 	s->wall_start = chip_now();
 }
@@ -340,6 +343,22 @@ static void tell_user(struct chip_slot *s)
 		write_user(s, le64toh(d->fence_va), &d->fence_value, sizeof(d->fence_value));
 }
 
+/* Made-up bytes with the right phase (inject.def). */
+static void spoil(struct chip_slot *s, struct neuron_completion *c, uint32_t phase)
+{
+	unsigned char *p = (unsigned char *)c;
+	uint64_t seed = 0;
+	size_t i;
+
+	if (!chip_inject_hit_slow(s->chip, CHIP_INJECT_CQ_GARBAGE, chip_site_slot(s->index), &seed))
+		return;
+	for (i = 0; i < sizeof(*c); i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		p[i] = (unsigned char)(seed >> 56);
+	}
+	c->phase = htole32(phase);
+}
+
 /* The phase goes last, in a write of its own. */
 static bool tell_driver(struct chip_slot *s)
 {
@@ -349,10 +368,24 @@ static bool tell_driver(struct chip_slot *s)
 	uint32_t word = htole32(phase);
 
 	fill_completion(s, &c, phase ^ 1);
+	if (chip_inject_armed(s->chip, CHIP_INJECT_CQ_GARBAGE))
+		spoil(s, &c, phase ^ 1);
 	if (!chip_dma_write(s->chip, at, &c, sizeof(c)))
 		return false;
 	atomic_thread_fence(memory_order_release);
 	return chip_dma_write(s->chip, at + offsetof(struct neuron_completion, phase), &word, sizeof(word));
+}
+
+/* A job that was ended by a fault on demand says so; the place and time are right. */
+static void show_injected(struct chip_slot *s)
+{
+	struct neuron_fault_record *f = &s->job.fault;
+
+	if (!s->inject_fault || le16toh(f->code) != NEURON_FAULT_ABORTED)
+		return;
+	f->code = htole16((uint16_t)s->inject_fault);
+	f->core = (uint8_t)s->inject_core;
+	f->space = NEURON_SPACE_SBUF;
 }
 
 /* No lock held. False: the completion could not be written. */
@@ -367,6 +400,7 @@ static bool execute(struct chip_slot *s)
 			set_fault(job, NEURON_FAULT_ABORTED, 0, 0);
 		else
 			chip_job_run(job);
+		show_injected(s);
 	}
 	s->wall_end = chip_now();
 	pthread_mutex_lock(&s->chip->lock);
@@ -519,6 +553,8 @@ void chip_job_poll(struct chip_job *job)
 		chip_vm_flush(s->vm);
 		s->inv_pending = false;
 	}
-	atomic_store(&s->poll, false);
+	if (chip_inject_watches_jobs(s->chip))
+		chip_inject_job(s);
+	atomic_store(&s->poll, chip_inject_watches_jobs(s->chip));
 	pthread_mutex_unlock(&s->chip->lock);
 }

@@ -35,6 +35,7 @@ void chip_slot_reset(struct chip_slot *s)
 		s->reset_pending = true;
 		s->loaded = false;
 		atomic_store(&s->abort, true);
+		pthread_cond_broadcast(&s->chip->cond);
 		return;
 	}
 	reset_now(s);
@@ -97,6 +98,7 @@ void chip_cores_reset(struct neuron_chip *chip, uint32_t mask)
 		if (c->slot >= 0) {
 			chip->core_reset_pending |= 1u << i;
 			atomic_store(&chip->slot[c->slot].abort, true);
+			pthread_cond_broadcast(&chip->cond);
 			continue;
 		}
 		pthread_mutex_lock(&c->lock);
@@ -154,6 +156,8 @@ static const char *ring_doorbell(struct chip_slot *s, uint32_t value)
 	size = 1u << s->ring_order;
 	if (value - s->taken > size || value - s->producer > size)
 		return "doorbell out of range";
+	if (chip_inject_hit(s->chip, CHIP_INJECT_DOORBELL_LOST, chip_site_slot(s->index)))
+		return NULL;
 	s->producer = value;
 	return NULL;
 }
@@ -171,7 +175,7 @@ static const char *cq_consumed(struct chip_slot *s, uint32_t value)
 
 static void invalidate(struct chip_slot *s)
 {
-	if (s->on_cpu) {
+	if (s->on_cpu && !s->stuck) {
 		s->inv_pending = true;
 		atomic_store(&s->poll, true);
 	} else if (s->vm) {

@@ -52,6 +52,7 @@ struct queue {
 	atomic_uint gen;
 	bool busy;
 	bool in_batch;
+	bool stuck;		/* stands still because it was told to (inject.def) */
 	unsigned int stoppers;	/* register writes that wait for the end of the batch */
 	struct chip_pool_work work;
 };
@@ -76,6 +77,7 @@ struct batch {
 	unsigned int used[SIDES];
 	uint64_t bytes;
 	bool irq;
+	bool stuck;
 	const char *error;
 	unsigned int error_side;
 	uint64_t error_addr;
@@ -249,6 +251,23 @@ static bool copy_packet(struct batch *b, unsigned int sources)
 	return true;
 }
 
+/* Faults on demand, before a packet is copied. */
+static bool injected(struct batch *b)
+{
+	const struct engine_link *at = &b->q->at;
+	struct chip_site site = chip_site_udma(at->engine_nr, at->nr);
+
+	if (chip_inject_hit(b->chip, CHIP_INJECT_DMA_ABORT, site)) {
+		fail(b, M2S, le64toh(b->desc[M2S][b->used[M2S]].addr), "injected abort");
+		return true;
+	}
+	b->stuck = chip_inject_hit(b->chip, CHIP_INJECT_DMA_STUCK, site);
+	if (b->stuck)
+		chip_log(b->chip, NEURON_CHIP_LOG_GUEST, "udma %u queue %u: stuck (injected)",
+			 at->engine_nr, at->nr);
+	return b->stuck;
+}
+
 /* Returns when nothing more can be done at once; @b says what was. */
 static void run_batch(struct batch *b)
 {
@@ -262,7 +281,7 @@ static void run_batch(struct batch *b)
 			return;
 		sources = packet_sources(b, &bytes);
 		dests = sources ? packet_destinations(b, bytes) : 0;
-		if (!dests || !copy_packet(b, sources))
+		if (!dests || injected(b) || !copy_packet(b, sources))
 			return;
 		/* The next packet may be the one that tells software that this is done. */
 		atomic_thread_fence(memory_order_release);
@@ -287,7 +306,7 @@ static bool ring_ready(const struct ring *r)
 
 static bool runnable(struct chip_udma_engine *e, struct queue *q)
 {
-	return !e->aborted && !e->disabled && !q->stoppers &&
+	return !e->aborted && !e->disabled && !q->stoppers && !q->stuck &&
 	       ring_ready(&q->ring[M2S]) && ring_ready(&q->ring[S2M]);
 }
 
@@ -355,6 +374,7 @@ static bool run_once(struct chip_udma_engine *e, struct queue *q, uint64_t *byte
 	memset(b.used, 0, sizeof(b.used));
 	b.bytes = 0;
 	b.irq = false;
+	b.stuck = false;
 	b.error = NULL;
 	q->in_batch = true;
 	pthread_mutex_unlock(&e->lock);
@@ -366,6 +386,9 @@ static bool run_once(struct chip_udma_engine *e, struct queue *q, uint64_t *byte
 	advance(&q->ring[M2S], b.used[M2S]);
 	advance(&q->ring[S2M], b.used[S2M]);
 	*bytes += b.bytes;
+	/* A reset in the meantime has freed it already. */
+	if (b.stuck && atomic_load(&q->gen) == b.gen)
+		q->stuck = true;
 	if (b.error) {
 		abort_engine(e, q, b.error_side);
 		aborted = true;
@@ -495,11 +518,15 @@ static const char *write_queue(struct queue *q, unsigned int side, uint32_t reg,
 		set_len(q, r, value);
 		return NULL;
 	case NEURON_UDMA_Q_DRTP_INC:
+		if (chip_inject_hit(q->at.chip, CHIP_INJECT_DOORBELL_LOST,
+				    chip_site_udma(q->at.engine_nr, q->at.nr)))
+			return NULL;
 		return doorbell(r, value);
 	default:
 		if (reg == sw_ctrl && (value & NEURON_UDMA_Q_SW_CTRL_RST)) {
 			stop_batch(q->at.engine, q);
 			reset_ring(r);
+			q->stuck = false;
 		}
 		return NULL;
 	}
@@ -634,6 +661,7 @@ static void reset_engine(struct chip_udma_engine *e)
 	for (i = 0; i < NEURON_UDMA_QUEUES; i++) {
 		q = &e->queue[i];
 		stop_batch(e, q);
+		q->stuck = false;
 		for (side = 0; side < SIDES; side++) {
 			memset(&q->ring[side], 0, sizeof(q->ring[side]));
 			q->ring[side].cfg = NEURON_UDMA_Q_CFG_RESET_VALUE;
@@ -658,6 +686,31 @@ void chip_udma_reset(struct neuron_chip *chip)
 	}
 }
 
+/* Engine lock held. */
+static void free_stuck(struct chip_udma_engine *e)
+{
+	unsigned int i;
+
+	for (i = 0; i < NEURON_UDMA_QUEUES; i++)
+		e->queue[i].stuck = false;
+}
+
+void chip_udma_unstick(struct neuron_chip *chip)
+{
+	struct chip_udma_engine *e;
+	unsigned int i;
+
+	for (i = 0; i < CHIP_MAX_ENGINES; i++) {
+		e = atomic_load(&chip->engine[i]);
+		if (!e)
+			continue;
+		pthread_mutex_lock(&e->lock);
+		free_stuck(e);
+		pthread_mutex_unlock(&e->lock);
+		run_all(e);
+	}
+}
+
 /* The ring that failed has to be set up again by software; the others go on. */
 void chip_udma_clear_abort(struct neuron_chip *chip, uint32_t groups)
 {
@@ -670,6 +723,7 @@ void chip_udma_clear_abort(struct neuron_chip *chip, uint32_t groups)
 			continue;
 		pthread_mutex_lock(&e->lock);
 		e->aborted = false;
+		free_stuck(e);
 		pthread_mutex_unlock(&e->lock);
 		/* Left-overs of before the reset must not start by themselves. */
 	}

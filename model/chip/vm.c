@@ -140,12 +140,18 @@ static enum neuron_fault lookup(struct chip_vm *vm, uint64_t va, bool write,
 }
 
 static enum neuron_fault access_page(struct chip_vm *vm, const struct chip_tlb_entry *e, uint64_t offset,
-				     void *buf, size_t len, bool write)
+				     void *buf, size_t len, bool write, uint64_t *good)
 {
 	uint64_t bus = (e->pte & NEURON_PTE_ADDR_MASK) + offset;
 	bool ok;
 
+	*good = 0;
 	if (e->hbm) {
+		if (!write) {
+			*good = chip_inject_hbm_read(vm->chip, e->hbm + offset, len);
+			if (*good < len)
+				return NEURON_FAULT_HBM_UE;
+		}
 		if (write)
 			memcpy(e->hbm + offset, buf, len);
 		else
@@ -161,18 +167,18 @@ static enum neuron_fault access_all(struct chip_vm *vm, uint64_t va, uint8_t *bu
 {
 	struct chip_tlb_entry *e;
 	enum neuron_fault fault;
-	uint64_t offset, left;
+	uint64_t offset, left, good = 0;
 
 	while (len) {
 		fault = lookup(vm, va, write, &e, &offset, &left);
 		if (!fault) {
 			if (left > len)
 				left = len;
-			fault = access_page(vm, e, offset, buf, left, write);
+			fault = access_page(vm, e, offset, buf, left, write, &good);
 		}
 		if (fault) {
 			if (bad_va)
-				*bad_va = va;
+				*bad_va = va + good;
 			return fault;
 		}
 		va += left;
@@ -208,5 +214,8 @@ void *chip_vm_hbm(struct chip_vm *vm, uint64_t va, bool write, size_t *len)
 		got += left;
 	if (*len > got)
 		*len = got;
-	return start;
+	/* Reads of bad cells go the long way, which reports them. */
+	if (!write)
+		*len = chip_inject_hbm_clear(vm->chip, start, *len);
+	return *len ? start : NULL;
 }

@@ -357,7 +357,7 @@ static void check_alive(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct neuron_chip_host ops = { dma_read, dma_write, irq, log_line };
+	static const struct neuron_chip_host ops = { dma_read, dma_write, irq, log_line, NULL };
 	struct neuron_chip_config config = { .arch = "trn2", .reset_us = 1 };
 	struct input in = { data, data + size };
 	const char *error = NULL;

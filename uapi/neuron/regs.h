@@ -37,8 +37,23 @@
 #define NEURON_MISC_SRAM_ECC		0x040	/* [31:16] corrected, [15:0] uncorrected */
 #define NEURON_MISC_HBM_ECC(n)		(0x044 + 4 * (n))
 #define NEURON_MISC_POWER(die)		(0x054 + 4 * (die)) /* [15:0] 1/100 %, [31:16] sample counter */
-#define NEURON_MISC_HBM_REPAIR		0x064
-#define NEURON_MISC_METRIC		0x100	/* 128 bytes */
+#define NEURON_MISC_HBM_REPAIR		0x064	/* NEURON_MISC_REPAIR_* */
+#define  NEURON_MISC_REPAIR_NONE	0
+#define  NEURON_MISC_REPAIR_PENDING	1
+#define  NEURON_MISC_REPAIR_FAILED	2
+#define NEURON_MISC_SERVER_INFO		0x070	/* bit 15: valid, [14:0] server (2.25) */
+#define NEURON_MISC_RUNTIME(n)		(0x0c0 + 4 * (n)) /* 12 words that firmware leaves to user space */
+#define NEURON_MISC_MAIL_ACK		0x0f0	/* newer mailbox (2.25) */
+#define NEURON_MISC_METRIC		0x100	/* 128 bytes; data of the newer mailbox */
+#define NEURON_MISC_METRIC_SIZE		128
+#define NEURON_MISC_LEFT_SERIAL_HI	0x180	/* pod election, v3/neuron_pelect.c */
+#define NEURON_MISC_LEFT_SERIAL_LO	0x184
+#define NEURON_MISC_RIGHT_SERIAL_HI	0x188
+#define NEURON_MISC_RIGHT_SERIAL_LO	0x18c
+#define NEURON_MISC_POD_STATUS		0x190	/* [7:0] state, [15:8] link mask, [23:16] node, [31:24] nodes */
+#define NEURON_MISC_POD_SERIAL_HI	0x194
+#define NEURON_MISC_POD_SERIAL_LO	0x198
+#define NEURON_MISC_RUNTIME1(n)		(0x1a0 + 4 * (n)) /* 12 words more */
 #define NEURON_MISC_TPB_RESET_MAP	0x1d8
 #define NEURON_MISC_RESET		0x1ec	/* write type, firmware clears when done */
 #define  NEURON_MISC_RESET_DEVICE	1
