@@ -116,8 +116,6 @@ static bool bounce(struct neuron_chip *chip, struct chip_place dst, struct chip_
 bool chip_place_copy(struct neuron_chip *chip, const struct chip_place *dst,
 		     const struct chip_place *src, size_t len)
 {
-	if (src->target == CHIP_TARGET_HBM && chip_inject_hbm_read(chip, src->hbm, len) < len)
-		return false;
 	if (src->target == CHIP_TARGET_HBM && dst->target == CHIP_TARGET_HBM) {
 		memmove(dst->hbm, src->hbm, len);
 		return true;

@@ -217,6 +217,8 @@ static bool copy_part(struct batch *b, uint64_t dst, uint64_t src, uint32_t len)
 		return fail(b, M2S, src, "source address: no memory there");
 	if (to.target == CHIP_TARGET_NONE || to.target == CHIP_TARGET_REG)
 		return fail(b, S2M, dst, "destination address: no memory there");
+	if (from.target == CHIP_TARGET_HBM && chip_inject_hbm_read(b->chip, from.hbm, len) < len)
+		return fail(b, M2S, src, "source address: uncorrectable HBM error");
 	if (chip_place_copy(b->chip, &to, &from, len))
 		return true;
 	if (from.target == CHIP_TARGET_HOST && to.target != CHIP_TARGET_HOST)

@@ -2,7 +2,7 @@
 /* Identity, firmware reset and mailbox, plain registers. */
 #include <kselftest_harness.h>
 
-#include "chip_host.h"
+#include "chip_jobs.h"
 
 #define MISC(r)		(NEURON_V3_MISC_RAM + (r))
 #define HOST_BIT	(1ull << 46)
@@ -111,6 +111,12 @@ TEST(bad_configuration)
 	config = (struct neuron_chip_config){ .arch = "trn2", .routing_id = 144 };
 	EXPECT_EQ(neuron_chip_new(&config, &none, NULL, &error), NULL);
 	EXPECT_NE(strstr(error, "143"), NULL);
+	config = (struct neuron_chip_config){ .arch = "trn2", .api_version = 8 };
+	EXPECT_EQ(neuron_chip_new(&config, &none, NULL, &error), NULL);
+	EXPECT_NE(strstr(error, "3 to 7"), NULL);
+	config = (struct neuron_chip_config){ .arch = "trn2", .server_info = 0x10000 };
+	EXPECT_EQ(neuron_chip_new(&config, &none, NULL, &error), NULL);
+	EXPECT_NE(strstr(error, "0xffff"), NULL);
 	config = (struct neuron_chip_config){ .arch = "gpu" };
 	EXPECT_EQ(neuron_chip_new(&config, &none, NULL, &error), NULL);
 	EXPECT_NE(strstr(error, "trn1"), NULL);
@@ -264,6 +270,196 @@ TEST_F(misc, mailbox_errors)
 	wr(self->h, MISC(NEURON_MISC_TRIGGER), 1);
 	EXPECT_EQ(self->h->mem[RESP], 0);
 	EXPECT_NE(strstr(self->h->log, "unreachable"), NULL);
+}
+
+/* --- the newer mailbox: hw-public-interface 3.4 ------------------------------------ */
+
+/* The message is in misc RAM; returns the response's header. */
+static uint32_t register_mail(struct host *h, uint8_t seq, uint8_t cmd, const void *data, uint16_t len, bool good)
+{
+	uint8_t m[8 + 128] = { seq, cmd, (uint8_t)(len + 8), (uint8_t)((len + 8) >> 8) };
+	uint32_t word, crc, i;
+
+	memcpy(m + 8, data, len);
+	crc = crc32c(m, len + 8u) ^ (good ? 0 : 1);
+	for (i = 0; i < len; i += 4) {
+		memcpy(&word, m + 8 + i, 4);
+		wr(h, MISC(0x100 + i), word);
+	}
+	memcpy(&word, m, 4);
+	wr(h, MISC(0x1f0), word);
+	wr(h, MISC(0x1f4), crc);
+	wr(h, MISC(0x1f8), 0);
+	wr(h, MISC(0x1fc), 0);
+	wr(h, MISC(0xf0), 1);
+	wr(h, MISC(0x800), 1);
+	return WAIT_FOR(rd(h, MISC(0x800)) == 0) ? rd(h, MISC(0x1f0)) : ~0u;
+}
+
+static bool open_with_api(struct host *h, unsigned int version)
+{
+	struct neuron_chip_config config = { .arch = "trn2", .routing_id = 5, .api_version = version };
+
+	return host_open(h, &config);
+}
+
+TEST(newer_mailbox)
+{
+	uint64_t addr[2] = { 0x8000000000ull + MISC(NEURON_MISC_ROUTING_ID), 0x8000000000ull + MISC(0) };
+	uint32_t profile = 2;
+	struct host host, *h = &host;
+	uint8_t data[128] = { 1 };
+
+	ASSERT_TRUE(open_with_api(h, 7));
+	EXPECT_EQ(rd(h, MISC(0)), 7);
+	EXPECT_EQ(register_mail(h, 11, 3, &profile, 4, true), 11 | 0 << 8 | 4 << 16);
+	EXPECT_EQ(rd(h, MISC(0xf0)), 0);
+	EXPECT_EQ(register_mail(h, 12, 3, &profile, 4, false), 12 | 1 << 8 | 4 << 16);
+	EXPECT_EQ(register_mail(h, 13, 3, &profile, 0, true), 13 | 1 << 8 | 4 << 16);
+	EXPECT_EQ(register_mail(h, 14, 77, &profile, 4, true), 14 | 2 << 8 | 4 << 16);
+	EXPECT_EQ(register_mail(h, 15, 2, data, 128, true), 15 | 0 << 8 | 4 << 16);
+	EXPECT_EQ(register_mail(h, 16, 1, addr, 16, true), 16 | 0 << 8 | 12 << 16);
+	EXPECT_EQ(rd(h, MISC(0x100)), 5);
+	EXPECT_EQ(rd(h, MISC(0x104)), 7);
+	/* The legacy one goes on working. */
+	EXPECT_EQ(mail(h, 9, 1, addr, sizeof(addr), true), 0);
+	EXPECT_EQ(mail(h, 10, 3, &profile, 4, true), 2);
+	host_close(h);
+}
+
+/* Sizes that cannot be are a failure, not a read beyond the buffer. */
+TEST(newer_mailbox_sizes)
+{
+	struct host host, *h = &host;
+	uint32_t i;
+
+	ASSERT_TRUE(open_with_api(h, 6));
+	for (i = 0; i < 0x10000; i += i < 300 ? 1 : 4099) {
+		wr(h, MISC(0x1f0), 5 | 1 << 8 | i << 16);
+		wr(h, MISC(0x800), 1);
+		ASSERT_EQ(rd(h, MISC(0x1f0)), 5 | 1 << 8 | 4 << 16);
+	}
+	host_close(h);
+}
+
+/* Without the version there is no such thing: 0 is taken for an address. */
+TEST(newer_mailbox_needs_its_version)
+{
+	struct host host, *h = &host;
+	uint32_t profile = 2;
+
+	ASSERT_TRUE(open_with_api(h, 5));
+	EXPECT_EQ(rd(h, MISC(0)), 5);
+	EXPECT_EQ(register_mail(h, 11, 3, &profile, 4, true), 11 | 3 << 8 | 12 << 16);
+	EXPECT_NE(strstr(h->log, "unreachable"), NULL);
+	host_close(h);
+}
+
+TEST(mailbox_that_does_not_answer)
+{
+	struct host host, *h = &host;
+	uint32_t profile = 2;
+	uint8_t data[8] = { 1 };
+
+	ASSERT_TRUE(open_with_api(h, 7));
+	ASSERT_GT(neuron_chip_inject(h->chip, "mailbox-timeout,count=1", NULL, 0), 0);
+	EXPECT_EQ(mail(h, 9, 2, data, 8, true), -1);
+	EXPECT_EQ(mail(h, 10, 2, data, 8, true), 0);
+	ASSERT_GT(neuron_chip_inject(h->chip, "mailbox-timeout,count=1", NULL, 0), 0);
+	EXPECT_EQ(register_mail(h, 11, 3, &profile, 4, true), ~0u);
+	EXPECT_EQ(rd(h, MISC(0x800)), 1);
+	EXPECT_EQ(register_mail(h, 12, 3, &profile, 4, true), 12 | 4 << 16);
+	host_close(h);
+}
+
+/* --- the rest of misc RAM ------------------------------------------------------------- */
+
+static void firmware_reset(struct host *h, uint32_t type)
+{
+	wr(h, MISC(NEURON_MISC_RESET), type);
+	wr(h, MISC(NEURON_MISC_TRIGGER), 1);
+	if (!WAIT_FOR(rd(h, MISC(NEURON_MISC_RESET)) == 0))
+		fprintf(stderr, "# no end of reset type %u\n", type);
+}
+
+/* Offsets as in hw-public-interface 3.1; what the driver leaves there outlives it. */
+TEST_F(misc, kept_registers)
+{
+	static const uint16_t kept[] = {
+		0x0c0, 0x0ec, 0x0f0, 0x100, 0x17c, 0x180, 0x184, 0x188, 0x18c, 0x190, 0x194, 0x198,
+		0x1a0, 0x1cc, 0x1d8, 0x1f0, 0x1fc,
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		EXPECT_EQ(rd(self->h, MISC(kept[i])), 0);
+		wr(self->h, MISC(kept[i]), 0x10000 + kept[i]);
+	}
+	firmware_reset(self->h, NEURON_MISC_RESET_TPB);
+	firmware_reset(self->h, NEURON_MISC_RESET_DEVICE);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		EXPECT_EQ(rd(self->h, MISC(kept[i])), 0x10000 + kept[i]);
+	neuron_chip_reset(self->h->chip, NEURON_CHIP_RESET_FLR);
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		EXPECT_EQ(rd(self->h, MISC(kept[i])), 0);
+}
+
+TEST_F(misc, read_only_registers)
+{
+	static const uint16_t fixed[] = { 0x00, 0x38, 0x3c, 0x40, 0x44, 0x50, 0x64, 0x70, 0x808 };
+	uint32_t old;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		old = rd(self->h, MISC(fixed[i]));
+		wr(self->h, MISC(fixed[i]), ~old);
+		EXPECT_EQ(rd(self->h, MISC(fixed[i])), old);
+	}
+	EXPECT_NE(strstr(self->h->log, "only firmware writes"), NULL);
+}
+
+TEST(server)
+{
+	struct neuron_chip_config config = { .arch = "trn3", .server_info = 0x8123 };
+	struct host host, *h = &host;
+
+	ASSERT_TRUE(host_open(h, &config));
+	EXPECT_EQ(rd(h, MISC(0x70)), 0x8123);
+	host_close(h);
+}
+
+/* The sample number moves, or the public driver drops the sample; 1/100 %, by die. */
+TEST_F(misc, power_samples)
+{
+	struct neuron_job_desc job = job_of(1, 3);
+	uint32_t first = rd(self->h, MISC(0x54)), now;
+	struct slot s;
+
+	EXPECT_EQ(first & 0xffff, 0);
+	EXPECT_TRUE(WAIT_FOR(rd(self->h, MISC(0x54)) >> 16 != first >> 16));
+	map_all(self->h);
+	slot_open(&s, self->h, 0, 2, 0xff);
+	job.program_va = VA_PROGRAM + 0x2000;	/* never ends */
+	job.core_mask = 1;
+	push(&s, &job);
+	bell(&s);
+	ASSERT_TRUE(WAIT_FOR(status(&s) == NEURON_SLOT_STATUS_RUNNING));
+	rd(self->h, MISC(0x54));
+	usleep(25000);
+	rd(self->h, MISC(0x54));
+	usleep(25000);
+	/* One core of the four of die 0, all the time since the last sample. */
+	now = rd(self->h, MISC(0x54)) & 0xffff;
+	EXPECT_GE(now, 2400);
+	EXPECT_LE(now, 2500);
+	EXPECT_EQ(rd(self->h, MISC(0x58)) & 0xffff, 0);
+	xwr(self->h, s.reg + NEURON_SLOT_CTRL, NEURON_SLOT_CTRL_RESET);
+	ASSERT_TRUE(WAIT_FOR(status(&s) == 0));
+	rd(self->h, MISC(0x54));
+	usleep(25000);
+	rd(self->h, MISC(0x54));
+	usleep(25000);
+	EXPECT_EQ(rd(self->h, MISC(0x54)) & 0xffff, 0);
 }
 
 TEST_F(misc, plain_registers)
