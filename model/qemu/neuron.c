@@ -23,38 +23,9 @@
 #include "hw/pci/pcie_aer.h"
 #include "hw/qdev-properties.h"
 #include "hw/resettable.h"
-#include "migration/vmstate.h"
+#include "migration/blocker.h"
 
-#include "neuron_chip.h"
-#include "neuron/regs.h"
-
-#define TYPE_NEURON "neuron"
-OBJECT_DECLARE_SIMPLE_TYPE(NeuronState, NEURON)
-
-#define NEURON_MAX_STACKS	4
-#define NEURON_AER_OFFSET	0x100
-#define NEURON_AER_SIZE		0x48
-
-struct NeuronState {
-	PCIDevice parent_obj;
-
-	MemoryRegion apb;		/* BAR 0 */
-	MemoryRegion exec;		/* BAR 2: container of registers and MSI-X, or alias of BAR 0 */
-	MemoryRegion exec_regs;
-	MemoryRegion hbm;		/* BAR 4: container of the stacks */
-	MemoryRegion stack[NEURON_MAX_STACKS];
-
-	struct neuron_chip *chip;
-	struct neuron_chip_info info;
-	bool has_aer;
-
-	char *arch;
-	uint8_t revision;
-	uint32_t routing_id;
-	uint64_t serial;
-	uint32_t vectors;
-	uint32_t reset_us;
-};
+#include "neuron_dev.h"
 
 /* ---- callbacks of the chip ------------------------------------------------- */
 
@@ -144,6 +115,7 @@ static const struct neuron_chip_host neuron_host = {
 	.dma_write = neuron_dma_write,
 	.irq = neuron_irq,
 	.log = neuron_log,
+	.pci = neuron_pci_event,
 };
 
 /* ---- registers ------------------------------------------------------------- */
@@ -192,10 +164,24 @@ static const MemoryRegionOps neuron_exec_ops = {
 	.impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
+/* A chip that is not there answers with all ones. */
+static uint32_t neuron_read_config(PCIDevice *pci, uint32_t addr, int len)
+{
+	NeuronState *s = NEURON(pci);
+
+	if (!neuron_chip_online(s->chip)) {
+		return len < 4 ? (1u << 8 * len) - 1 : ~0u;
+	}
+	return pci_default_read_config(pci, addr, len);
+}
+
 static void neuron_write_config(PCIDevice *pci, uint32_t addr, uint32_t val, int len)
 {
 	NeuronState *s = NEURON(pci);
 
+	if (!neuron_chip_online(s->chip)) {
+		return;
+	}
 	pci_default_write_config(pci, addr, val, len);
 	if (range_covers_byte(addr, len, PCI_COMMAND)) {
 		neuron_chip_bus_master(s->chip, pci_get_word(pci->config + PCI_COMMAND) &
@@ -228,13 +214,16 @@ static bool neuron_make_chip(NeuronState *s, Error **errp)
 		.serial = s->serial,
 		.vectors = s->vectors,
 		.reset_us = s->reset_us,
+		.api_version = s->api_version,
+		.server_info = s->server_info,
 	};
 	const char *error = NULL;
 
 	s->chip = neuron_chip_new(&config, &neuron_host, s, &error);
 	if (!s->chip) {
-		error_setg(errp, "neuron: %s (chip=%s, routing-id=%u, vectors=%u)", error,
-			   s->arch ? s->arch : "", s->routing_id, s->vectors);
+		error_setg(errp, "neuron: %s (chip=%s, routing-id=%u, vectors=%u, api-version=%u, "
+			   "server-info=0x%x)", error, s->arch ? s->arch : "", s->routing_id,
+			   s->vectors, s->api_version, s->server_info);
 		return false;
 	}
 	neuron_chip_info(s->arch, s->revision, &s->info);
@@ -316,6 +305,7 @@ static bool neuron_make_express(NeuronState *s, Error **errp)
 		return false;
 	}
 	pcie_cap_flr_init(pci);
+	pcie_cap_deverr_init(pci);
 	/* Error reporting needs a root port to report to. */
 	if (pci_bus_is_root(pci_get_bus(pci))) {
 		return true;
@@ -327,10 +317,19 @@ static bool neuron_make_express(NeuronState *s, Error **errp)
 	return true;
 }
 
+/* Jobs, rings in the guest and gigabytes of HBM: refused, not done wrongly. */
+static bool neuron_block_migration(NeuronState *s, Error **errp)
+{
+	error_setg(&s->migration_blocker, "neuron: a guest with this device cannot be migrated or "
+		   "saved: the state of its chip and its HBM would be lost");
+	return migrate_add_blocker(&s->migration_blocker, errp) == 0;
+}
+
 static void neuron_exit(PCIDevice *pci)
 {
 	NeuronState *s = NEURON(pci);
 
+	migrate_del_blocker(&s->migration_blocker);
 	if (msix_present(pci)) {
 		msix_uninit(pci, &s->exec, &s->exec);
 	}
@@ -364,13 +363,18 @@ static void neuron_realize(PCIDevice *pci, Error **errp)
 	memory_region_init_io(&s->apb, OBJECT(s), &neuron_apb_ops, s, "neuron-apb",
 			      s->info.bar_size[NEURON_BAR_APB]);
 	neuron_make_hbm(s);
-	if (!neuron_make_express(s, errp) || !neuron_make_bar2(s, errp)) {
+	if (!neuron_make_express(s, errp) || !neuron_make_bar2(s, errp) ||
+	    !neuron_block_migration(s, errp)) {
 		neuron_exit(pci);
 		return;
 	}
+	neuron_inject_init(s, s->revision == NEURON_PCI_REVISION_QEMU ? NULL : &s->exec, &s->hbm);
 	neuron_register_bar(pci, NEURON_BAR_APB, &s->apb);
 	neuron_register_bar(pci, NEURON_BAR_EXEC, &s->exec);
 	neuron_register_bar(pci, NEURON_BAR_HBM, &s->hbm);
+	if (!neuron_inject_early(s, errp)) {
+		neuron_exit(pci);
+	}
 }
 
 static void neuron_reset_hold(Object *obj, ResetType type)
@@ -383,12 +387,10 @@ static void neuron_reset_hold(Object *obj, ResetType type)
 
 	neuron_chip_bus_master(s->chip, false);
 	neuron_chip_reset(s->chip, flr ? NEURON_CHIP_RESET_FLR : NEURON_CHIP_RESET_BUS);
+	if (pci->exp.exp_cap) {
+		pcie_cap_deverr_reset(pci);
+	}
 }
-
-static const VMStateDescription neuron_vmstate = {
-	.name = TYPE_NEURON,
-	.unmigratable = 1,
-};
 
 static const Property neuron_properties[] = {
 	DEFINE_PROP_STRING("chip", NeuronState, arch),
@@ -397,11 +399,18 @@ static const Property neuron_properties[] = {
 	DEFINE_PROP_UINT64("serial", NeuronState, serial, 0),
 	DEFINE_PROP_UINT32("vectors", NeuronState, vectors, 0),
 	DEFINE_PROP_UINT32("reset-us", NeuronState, reset_us, 0),
+	DEFINE_PROP_UINT32("api-version", NeuronState, api_version, 0),
+	DEFINE_PROP_UINT32("server-info", NeuronState, server_info, 0),
 };
 
 static void neuron_init(Object *obj)
 {
 	NEURON(obj)->arch = g_strdup("trn2");
+}
+
+static void neuron_finalize(Object *obj)
+{
+	g_free(NEURON(obj)->inject);
 }
 
 static void neuron_class_init(ObjectClass *klass, void *data)
@@ -412,15 +421,16 @@ static void neuron_class_init(ObjectClass *klass, void *data)
 
 	k->realize = neuron_realize;
 	k->exit = neuron_exit;
+	k->config_read = neuron_read_config;
 	k->config_write = neuron_write_config;
 	k->vendor_id = NEURON_PCI_VENDOR_ID;
 	k->device_id = 0x7364;		/* by chip, set when realized */
 	k->class_id = NEURON_PCI_CLASS;
 	rc->phases.hold = neuron_reset_hold;
-	dc->vmsd = &neuron_vmstate;
 	dc->desc = "Trainium-class accelerator";
 	set_bit(DEVICE_CATEGORY_MISC, dc->categories);
 	device_class_set_props(dc, neuron_properties);
+	neuron_inject_class_init(klass);
 }
 
 static const TypeInfo neuron_info = {
@@ -428,6 +438,7 @@ static const TypeInfo neuron_info = {
 	.parent = TYPE_PCI_DEVICE,
 	.instance_size = sizeof(NeuronState),
 	.instance_init = neuron_init,
+	.instance_finalize = neuron_finalize,
 	.class_init = neuron_class_init,
 	.interfaces = (InterfaceInfo[]) {
 		{ INTERFACE_PCIE_DEVICE },
