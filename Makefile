@@ -49,7 +49,7 @@ $(BUILD_ASAN)/build.ninja:
 		-Db_lundef=false $(MESON_ARGS)
 
 # Some lists of sources are globs, which Meson reads only when it configures.
-reconfigure = find model/chip libnrt nki tools examples tests -name '*.c' | LC_ALL=C sort >$(1)/.sources.new; \
+reconfigure = find model/chip libnrt nki tools examples tests -name '*.[ch]' -o -name '*.py' | LC_ALL=C sort >$(1)/.sources.new; \
 	cmp -s $(1)/.sources.new $(1)/.sources || meson setup --reconfigure $(1) >/dev/null; \
 	mv $(1)/.sources.new $(1)/.sources
 
