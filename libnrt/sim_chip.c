@@ -189,6 +189,34 @@ static void destroy_chip(struct sim_chip *chip)
 	free(chip);
 }
 
+/*
+ * NEURON_RT_SIM_INJECT: faults that the chips have from the start, separated by
+ * semicolons (Documentation/hardware/faults.rst); "2:..." is for chip 2 only.
+ */
+static int inject_faults(struct sim_chip *chip)
+{
+	const char *text = getenv("NEURON_RT_SIM_INJECT");
+	char one[256], error[512];
+	unsigned long index;
+	size_t len;
+	char *end;
+
+	for (; text && *text; text += len + (text[len] == ';')) {
+		len = strcspn(text, ";");
+		index = strtoul(text, &end, 10);
+		end = end > text && *end == ':' ? end + 1 : (char *)text;
+		if (end != text && index != chip->index)
+			continue;
+		snprintf(one, sizeof(one), "%.*s", (int)(text + len - end), end);
+		if (!one[strspn(one, " \t,")] ||
+		    neuron_chip_inject(chip->chip, one, error, sizeof(error)) >= 0)
+			continue;
+		sim_log(NEURON_CHIP_LOG_ERROR, "NEURON_RT_SIM_INJECT: %s", error);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int power_on(struct sim_chip *chip)
 {
 	static const struct neuron_chip_host host = {
@@ -215,6 +243,9 @@ static int power_on(struct sim_chip *chip)
 		return -ENOMEM;
 	}
 	neuron_chip_bus_master(chip->chip, true);
+	ret = inject_faults(chip);
+	if (ret)
+		return ret;
 	ret = start_chip(chip);
 	if (ret)
 		sim_log(NEURON_CHIP_LOG_ERROR, "chip model %s does not start (%d)",
