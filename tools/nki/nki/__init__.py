@@ -18,9 +18,11 @@ Documentation/python.rst has the rest. Modelled time is no measurement of hardwa
 from . import _context, _dtypes, isa, language
 from ._array import Array, array
 from ._context import NkiValidationError
-from ._jit import (Kernel, Program, baremetal, jit, profile, run, simulate, simulate_kernel,
+from ._jit import (Kernel, Program, baremetal, benchmark, jit, profile, run, simulate, simulate_kernel,
                    trace)
 from ._runtime import NrtError
+from .typing import tensor
 
 __all__ = ['Array', 'Kernel', 'NkiValidationError', 'NrtError', 'Program', 'array', 'isa', 'jit',
-           'baremetal', 'language', 'profile', 'run', 'simulate', 'simulate_kernel', 'trace']
+           'baremetal', 'benchmark', 'language', 'profile', 'run', 'simulate', 'simulate_kernel', 'tensor',
+           'trace']

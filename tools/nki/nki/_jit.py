@@ -280,6 +280,13 @@ def jit(function=None, platform_target=None, **unused):
 trace = baremetal = jit		# the earlier decorators
 
 
+def benchmark(function=None, platform_target=None, save_neff_name=None, **unused):
+    """The earlier decorator. A modelled time does not vary: one run says it (nki.profile)."""
+    if function is None:
+        return lambda f: benchmark(f, platform_target, save_neff_name)
+    return jit(function, platform_target)
+
+
 def _kernel(kernel):
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 

@@ -301,8 +301,9 @@ def no_reorder():
     raise NkiValidationError('nl.no_reorder: the order of a program is already kept by its data')
 
 
-def spmd_dim(n, *unused):
-    return n
+def spmd_dim(n, cores=1):
+    """Of a launch grid: n instances on each of the cores, here one after the other."""
+    return n * cores
 
 
 def nc(n):
