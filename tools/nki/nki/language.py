@@ -505,7 +505,21 @@ def _scalar_into(dst, name, data, operand, reverse):
     isa.tensor_scalar(dst=dst, data=data, op0=name, operand0=operand, reverse0=reverse, **options)
 
 
-def _binary(name, x, y, dtype=None):
+def _corner(t, shape):
+    """The part of a new tile that a masked operation writes."""
+    for d, n in enumerate(shape):
+        t = t.slice(d, 0, n)
+    return t
+
+
+def _binary(name, x, y, dtype=None, mask=None):
+    if mask is not None:
+        full_shape = _result_shape(*(t.shape if isinstance(t, NkiTensor) else () for t in (x, y)))
+        x, y = (_clip(t, mask) if isinstance(t, NkiTensor) else t for t in (x, y))
+        part = _binary(name, x, y, dtype)
+        t = tile(full_shape, part.dtype, sbuf)
+        isa.tensor_copy(dst=_corner(t, part.shape), src=part)
+        return t
     x, y = _on_chip(x), _on_chip(y)
     if not isinstance(x, NkiTensor) and not isinstance(y, NkiTensor):
         raise NkiValidationError('nl.%s: one operand must be a tile' % name)
@@ -527,8 +541,7 @@ def _binary(name, x, y, dtype=None):
 
 def _make_binary(name):
     def function(x, y, dtype=None, mask=None):
-        _clip(None, mask)
-        return _binary(name, x, y, dtype)
+        return _binary(name, x, y, dtype, mask)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = 'x %s y, element by element.' % name
     return function
@@ -553,7 +566,8 @@ def _make_unary(name):
     def function(x, dtype=None, mask=None):
         x = _on_chip(x)
         t = tile(x.shape, dtype or x.dtype, sbuf)
-        isa.activation(dst=t, op=name, data=x)
+        part = _clip(x, mask)
+        isa.activation(dst=_corner(t, part.shape), op=name, data=part)
         return t
     function.__name__ = function.__qualname__ = name
     function.__doc__ = '%s of x, element by element, on the scalar engine.' % name
@@ -704,8 +718,16 @@ def where(condition, x, y, dtype=None):
 
 # ---- reductions --------------------------------------------------------------------------------
 
-def _reduce(op, x, axis, dtype, keepdims):
+def _reduce(op, x, axis, dtype, keepdims, mask=None):
     x = _on_chip(x)
+    if mask is not None:
+        part = _reduce(op, x.clip(mask), axis, dtype, True)
+        axes = [a % x.ndim for a in (axis if isinstance(axis, (list, tuple)) else [axis])]
+        t = tile([1 if d in axes else n for d, n in enumerate(x.shape)], part.dtype, sbuf)
+        isa.tensor_copy(dst=_corner(t, part.shape), src=part)
+        for a in () if keepdims else sorted(axes, reverse=True):
+            t = t.squeeze_dim(a) if t.ndim > 2 else t
+        return t
     if x.buffer is psum and x.ndim > 4:
         x = copy(x)
     axes = sorted(a % x.ndim for a in (axis if isinstance(axis, (list, tuple)) else [axis]))
@@ -727,15 +749,15 @@ def _reduce(op, x, axis, dtype, keepdims):
 
 
 def sum(x, axis, dtype=None, keepdims=False, mask=None):
-    return _reduce('add', x, axis, dtype, keepdims)
+    return _reduce('add', x, axis, dtype, keepdims, mask)
 
 
 def max(x, axis, dtype=None, keepdims=False, mask=None):
-    return _reduce('maximum', x, axis, dtype, keepdims)
+    return _reduce('maximum', x, axis, dtype, keepdims, mask)
 
 
 def min(x, axis, dtype=None, keepdims=False, mask=None):
-    return _reduce('minimum', x, axis, dtype, keepdims)
+    return _reduce('minimum', x, axis, dtype, keepdims, mask)
 
 
 def prod(x, axis, dtype=None, keepdims=False):
