@@ -29,7 +29,8 @@ COST = {
     'TENSOR_TENSOR': 'max(64, 2 N); N with PSUM or simple bf16; fast mode',
     'TENSOR_SCALAR': 'max(64, N), fast modes', 'SCALAR_TT': 'max(64, 2 N)',
     'REDUCE': 'max(64, N); N / 2 for bf16', 'RECIP': 'max(64, 8 N)',
-    'POOL150': '150 + N', 'DMA': 'see timing.rst',
+    'POOL150': '150 + N', 'DMA': 'see timing.rst', 'DRAIN': 'sequencer only',
+    'HBMREG': 'round trip to HBM', 'DEBUG': 'max(64, N)',
 }
 
 

@@ -155,16 +155,18 @@ static uint32_t send(struct check *k, const struct neuron_update *u, unsigned in
 	return msg_new(k, clock);
 }
 
-uint32_t check_message(struct stream *s, bool at_read)
+/* Clocks are of one core: a message to another carries nothing. */
+uint32_t check_message(struct stream *s, unsigned int core, const struct neuron_update *u,
+		       bool at_read)
 {
 	struct check *k = check_of(stream_core(s));
 	struct vclock clock = k->clock[s->engine];
-	bool seq = s->cur->row->cost == NEURON_COST_SEQ;
+	bool seq = s->cur->row->cost == NEURON_COST_SEQ || s->cur->row->cost == NEURON_COST_DRAIN;
 
 	/* Earlier instructions have completed; this one has, or has read its inputs. */
 	clock.r[s->engine] = k->n[s->engine];
 	clock.w[s->engine] = k->n[s->engine] - (at_read && !seq && k->n[s->engine] ? 1 : 0);
-	return send(k, &s->cur->w.update, s->engine, &clock);
+	return core == s->core ? send(k, u, s->engine, &clock) : 0;
 }
 
 void check_arrive(struct exec *x, struct exec_core *c, const struct update *u)
@@ -415,6 +417,15 @@ static bool touch_hbm(const struct who *who, const struct dma_side *side, bool w
 	f->other_debug_id = htole32(other->debug_id);
 	f->other_engine = NEURON_ENGINE_DMA;
 	return false;
+}
+
+bool check_hbmreg(struct stream *s)
+{
+	struct exec_core *c = stream_core(s);
+	struct who who = { s->x, c, s->engine, s->engine, s->pc, s->cur };
+
+	check_of(c)->n[s->engine]++;
+	return touch_hbm(&who, &s->dma_dst, s->cur->w.opcode == NEURON_OP_WRITE);
 }
 
 static bool check_side(const struct who *who, const struct dma_side *side, unsigned int index)

@@ -26,8 +26,11 @@ bool check_begin(struct exec *x);
 void check_wait(struct stream *s, const struct neuron_wait *w, uint32_t value);
 /* An update has arrived. */
 void check_arrive(struct exec *x, struct exec_core *c, const struct update *u);
-/* What an update of the current instruction of @s carries. */
-uint32_t check_message(struct stream *s, bool at_read);
+/* What update @u of the current instruction of @s carries to program core @core. */
+uint32_t check_message(struct stream *s, unsigned int core, const struct neuron_update *u,
+		       bool at_read);
+/* READ and WRITE: a word of HBM. False: faulted. */
+bool check_hbmreg(struct stream *s);
 /* The current instruction of @s starts: its operands. False: faulted. */
 bool check_insn(struct stream *s);
 /* A transfer is issued, starts (false: faulted), and sends its update. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The executor: takes events in order of modelled time, moves streams along, runs
- * sequencer instructions. See exec_state.h for the model.
+ * The executor: takes events in order of modelled time, moves streams along, XX exec_state.h for the model.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -76,110 +75,6 @@ void exec_end_at(struct exec *x, uint64_t ticks)
 {
 	if (ticks > x->end)
 		x->end = ticks;
-}
-
-/* --- sequencer instructions ---------------------------------------------------------- */
-
-static int32_t reg_alu(unsigned int op, uint32_t a, uint32_t b)
-{
-	int32_t sa = a, sb = b;
-
-	switch (op) {
-	case NEURON_ALU_BYPASS:		return a;
-	case NEURON_ALU_ADD:		return a + b;
-	case NEURON_ALU_SUBTRACT:	return a - b;
-	case NEURON_ALU_MULTIPLY:	return a * b;
-	case NEURON_ALU_MAXIMUM:	return sa > sb ? a : b;
-	case NEURON_ALU_MINIMUM:	return sa < sb ? a : b;
-	case NEURON_ALU_EQUAL:		return a == b;
-	case NEURON_ALU_NOT_EQUAL:	return a != b;
-	case NEURON_ALU_GREATER_EQUAL:	return sa >= sb;
-	case NEURON_ALU_GREATER:	return sa > sb;
-	case NEURON_ALU_LESS_EQUAL:	return sa <= sb;
-	case NEURON_ALU_LESS:		return sa < sb;
-	case NEURON_ALU_LOGICAL_AND:	return a && b;
-	case NEURON_ALU_LOGICAL_OR:	return a || b;
-	case NEURON_ALU_LOGICAL_XOR:	return !a != !b;
-	case NEURON_ALU_ABS:		return sa < 0 ? 0 - a : a;
-	case NEURON_ALU_SQUARE:		return a * a;
-	case NEURON_ALU_RELU:		return sa < 0 ? 0 : a;
-	default:			return num_bits_op(op, a, b, 4);
-	}
-}
-
-/* Operators that 32-bit integer registers have. */
-static bool reg_alu_valid(unsigned int op)
-{
-	return num_alu(op)->name && op != NEURON_ALU_POWER && op != NEURON_ALU_RSQRT &&
-	       op != NEURON_ALU_RECIPROCAL;
-}
-
-static bool is_compare(unsigned int op)
-{
-	return op >= NEURON_ALU_EQUAL && op <= NEURON_ALU_LESS;
-}
-
-static bool imm_valid(struct stream *s, unsigned int i)
-{
-	const struct neuron_imm *imm = &s->cur->w.imm[i];
-
-	if (imm->kind == NEURON_IMM_NONE || imm->kind == NEURON_IMM_F32 ||
-	    imm->kind == NEURON_IMM_I32)
-		return true;
-	if (imm->kind == NEURON_IMM_REG && imm->value < NEURON_REGS)
-		return true;
-	return exec_bad(s, 4 + i, imm->kind == NEURON_IMM_REG ? imm->value : imm->kind,
-			imm->kind == NEURON_IMM_REG ? NEURON_REGS - 1 : NEURON_IMM_REG);
-}
-
-/* Registers and operators, before anything happens. */
-static bool seq_prepare(struct stream *s)
-{
-	const struct neuron_insn *w = &s->cur->w;
-	unsigned int i;
-
-	for (i = 0; i < s->cur->row->imms; i++)
-		if (!imm_valid(s, i))
-			return false;
-	switch (w->opcode) {
-	case NEURON_OP_REG_ALU:
-		if (!reg_alu_valid(w->op[0]))
-			return exec_bad(s, 6, w->op[0], NEURON_ALU_RIGHT_SHIFT);
-		/* fall through */
-	case NEURON_OP_REG_MOVE:
-		if (w->aux >= NEURON_REGS)
-			return exec_bad(s, 7, w->aux, NEURON_REGS - 1);
-		break;
-	case NEURON_OP_COMPARE_BRANCH:
-		if (!is_compare(w->op[0]))
-			return exec_bad(s, 6, w->op[0], NEURON_ALU_LESS);
-		if (w->aux > s->words)
-			return exec_bad(s, 7, w->aux, s->words);
-		break;
-	}
-	return true;
-}
-
-/* Returns the word that comes next. */
-static uint32_t seq_run(struct stream *s)
-{
-	const struct neuron_insn *w = &s->cur->w;
-	uint32_t next = s->pc + w->words;
-	uint32_t a = insn_imm(s, &w->imm[0]), b = insn_imm(s, &w->imm[1]);
-
-	switch (w->opcode) {
-	case NEURON_OP_HALT:
-		return s->words;
-	case NEURON_OP_REG_MOVE:
-		s->reg[w->aux] = a;
-		break;
-	case NEURON_OP_REG_ALU:
-		s->reg[w->aux] = reg_alu(w->op[0], a, b);
-		break;
-	case NEURON_OP_COMPARE_BRANCH:
-		return reg_alu(w->op[0], a, b) ? w->aux : next;
-	}
-	return next;
 }
 
 /* --- streams ------------------------------------------------------------------------ */
@@ -292,6 +187,19 @@ static void remember_write(struct stream *s, uint64_t visible)
 	};
 }
 
+static bool prepare(struct stream *s)
+{
+	switch (s->cur->row->cost) {
+	case NEURON_COST_SEQ:
+	case NEURON_COST_DRAIN:
+		return seq_prepare(s);
+	case NEURON_COST_HBMREG:
+		return hbmreg_prepare(s);
+	default:
+		return insn_prepare(s);
+	}
+}
+
 /* When the waits are over: finds out when the instruction starts. */
 static void make_ready(struct stream *s, uint64_t waited)
 {
@@ -309,7 +217,7 @@ static void make_ready(struct stream *s, uint64_t waited)
 			waited += exec_latency(s->x, t->sem_to_start[s->engine]);
 			start = waited > start ? waited : start;
 		}
-		if (row->cost == NEURON_COST_SEQ ? !seq_prepare(s) : !insn_prepare(s))
+		if (!prepare(s))
 			return;
 	}
 	if (start == s->issue)
@@ -320,8 +228,14 @@ static void make_ready(struct stream *s, uint64_t waited)
 	} else if (row->cost == NEURON_COST_MATMUL) {
 		start = later(s, start, s->engine_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
 		start = later(s, start, s->weights_done, NEURON_TRACE_WAIT_ENGINE, s->engine);
-	} else if (row->cost == NEURON_COST_REGMEM) {
+	} else if (row->cost == NEURON_COST_REGMEM || row->cost == NEURON_COST_DRAIN ||
+		   row->cost == NEURON_COST_DEBUG) {
 		start = later(s, start, s->complete, NEURON_TRACE_WAIT_ENGINE, s->engine);
+	} else if (row->cost == NEURON_COST_HBMREG) {
+		start = later(s, start, s->complete, NEURON_TRACE_WAIT_ENGINE, s->engine);
+		/* The request is on its way. */
+		start = later(s, start, start + exec_latency(s->x, t->hbm_way),
+			      NEURON_TRACE_WAIT_ENGINE, s->engine);
 	} else if (row->cost != NEURON_COST_SEQ && row->cost != NEURON_COST_DMA) {
 		start = later(s, start, s->engine_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
 		start = later(s, start, dependence(s), NEURON_TRACE_WAIT_ENGINE, s->engine);
@@ -447,11 +361,30 @@ static void occupy(struct stream *s, uint64_t until)
 static void start_seq(struct stream *s)
 {
 	uint64_t now = s->x->now, end = now + cycles_ticks(s, s->cycles);
-	uint32_t next = seq_run(s);
+	uint32_t next;
 
+	/* Branches in a timing-only job, and what is sent, may fault. */
+	next = seq_run(s, end);
+	if (s->x->faulted)
+		return;
 	sync_update_from_stream(s, end, end);
 	trace_insn(s, end - now, end, 0);
 	go_on(s, next, end);
+}
+
+static void start_hbmreg(struct stream *s)
+{
+	uint64_t now = s->x->now, end = now + cycles_ticks(s, s->cycles);
+
+	if (s->cur->w.opcode == NEURON_OP_READ)
+		end += exec_latency(s->x, s->x->timing->hbm_way);
+	if ((s->x->strict && !check_hbmreg(s)) || !hbmreg_run(s))
+		return;
+	sync_update_from_stream(s, end, end);
+	s->complete = end;
+	exec_end_at(s->x, end);
+	trace_insn(s, end - now, end, 4);
+	go_on(s, s->pc + s->cur->w.words, end);
 }
 
 static void start_regmem(struct stream *s)
@@ -461,6 +394,8 @@ static void start_regmem(struct stream *s)
 	if (s->x->strict && !check_insn(s))
 		return;
 	insn_run(s);
+	if (s->x->faulted)
+		return;
 	sync_update_from_stream(s, end, end);
 	s->complete = end;
 	exec_end_at(s->x, end);
@@ -480,6 +415,7 @@ static void start_compute(struct stream *s)
 	if (s->x->strict && !check_insn(s))
 		return;
 	s->macs = 0;
+	s->x->stochastic = stream_core(s)->stochastic;
 	insn_run(s);
 	if (s->x->faulted)
 		return;
@@ -532,12 +468,17 @@ static void stream_event(struct stream *s)
 		return;
 	switch (s->cur->row->cost) {
 	case NEURON_COST_SEQ:
+	case NEURON_COST_DRAIN:
 		start_seq(s);
+		return;
+	case NEURON_COST_HBMREG:
+		start_hbmreg(s);
 		return;
 	case NEURON_COST_DMA:
 		start_dma(s);
 		return;
 	case NEURON_COST_REGMEM:
+	case NEURON_COST_DEBUG:
 		start_regmem(s);
 		return;
 	}
@@ -648,6 +589,7 @@ static void stream_reset(struct exec *x, struct exec_core *c, unsigned int e)
 	s->weights_free = s->weights_done = 0;
 	s->cause = (struct cause){ 0 };
 	s->retired = 0;
+	s->reg_unknown = 0;
 	memset(s->recent, 0, sizeof(s->recent));
 	if (s->words) {
 		memset(s->reg, 0, sizeof(s->reg));
@@ -664,6 +606,7 @@ static void core_reset(struct exec *x, struct exec_core *c)
 	sync_reset(x, c);
 	dma_reset(x, c);
 	c->dma_busy = 0;
+	c->stochastic = le32toh(x->job->desc.flags) & NEURON_JOB_STOCHASTIC_ROUNDING;
 	memset(c->acc, 0, sizeof(c->acc));
 	memset(c->acc_defined, 0, sizeof(c->acc_defined));
 	memset(c->busy, 0, sizeof(c->busy));
@@ -740,7 +683,7 @@ static void job_begin(struct exec *x, struct chip_job *job)
 	x->num = num_ops();
 	x->strict = flags & NEURON_JOB_STRICT;
 	x->jitter = flags & NEURON_JOB_JITTER;
-	x->stochastic = flags & NEURON_JOB_STOCHASTIC_ROUNDING;
+	x->timing_only = false;
 	x->faulted = false;
 	x->serial++;
 	x->now = x->end = x->seq = 0;

@@ -39,6 +39,28 @@ void chip_core_sem_add(struct chip_core *core, unsigned int n, int64_t delta);
 uint32_t chip_core_event_get(struct chip_core *core, unsigned int n);
 void chip_core_event_set(struct chip_core *core, unsigned int n, uint32_t value);
 
+struct chip_job;
+
+/**
+ * struct chip_notify - what a NOTIFY instruction posts
+ * @core: program core number
+ * @engine: enum neuron_engine
+ * @queue: notification queue, below NEURON_NOTIFY_QUEUES
+ * @value: the user's
+ * @pc: word index in the stream
+ * @debug_id: line table index
+ * @ticks: modelled time
+ */
+struct chip_notify {
+	uint8_t core;
+	uint8_t engine;
+	uint8_t queue;
+	uint32_t value;
+	uint32_t pc;
+	uint32_t debug_id;
+	uint64_t ticks;
+};
+
 /**
  * struct chip_job - a job that has its cores
  * @desc: the ring entry, copied once, fields checked for reserved bits only
@@ -54,6 +76,7 @@ void chip_core_event_set(struct chip_core *core, unsigned int n, uint32_t value)
  * @modelled_ticks: result
  * @trace_records: result
  * @fault: result; code NEURON_FAULT_NONE when the job completed
+ * @notify: a NOTIFY instruction ran; NULL: nobody listens
  */
 struct chip_job {
 	struct neuron_job_desc desc;
@@ -74,6 +97,7 @@ struct chip_job {
 	uint64_t modelled_ticks;
 	uint32_t trace_records;
 	struct neuron_fault_record fault;
+	void (*notify)(struct chip_job *job, const struct chip_notify *n);
 };
 
 /* Runs the whole job on the calling thread; never fails, faults are in @job. */

@@ -122,9 +122,8 @@ static bool hbm_bounds(struct stream *s, const struct hbm_opnd *h)
 }
 
 static bool hbm_resolve(struct stream *s, const struct neuron_dma_operand *d, unsigned int index,
-			struct dma_side *side)
+			unsigned int need, struct dma_side *side)
 {
-	unsigned int need = index ? NEURON_ARG_READ : NEURON_ARG_WRITE;
 	struct hbm_opnd *h = &side->hbm;
 	struct neuron_fault_record *f;
 	const struct neuron_arg *arg;
@@ -134,7 +133,7 @@ static bool hbm_resolve(struct stream *s, const struct neuron_dma_operand *d, un
 	if (d->arg >= s->x->args)
 		return exec_bad(s, index, d->arg, s->x->args);
 	arg = &s->x->arg[d->arg];
-	if (!(arg->access & need)) {
+	if ((arg->access & need) != need) {
 		f = exec_fault(s->x, s, NEURON_FAULT_ARG_ACCESS);
 		f->space = NEURON_SPACE_HBM;
 		f->index = htole32(d->arg);
@@ -151,6 +150,17 @@ static bool hbm_resolve(struct stream *s, const struct neuron_dma_operand *d, un
 	       hbm_index(s, d, index, h) && hbm_bounds(s, h);
 }
 
+bool dma_hbm_side(struct stream *s, unsigned int index, unsigned int need, struct dma_side *side)
+{
+	const struct neuron_dma_operand *d = &s->cur->dma[index];
+
+	if (d->space != NEURON_SPACE_HBM)
+		return exec_bad(s, index, d->space, NEURON_SPACE_HBM);
+	side->is_hbm = true;
+	side->sb.space = NEURON_SPACE_NONE;
+	return hbm_resolve(s, d, index, need, side);
+}
+
 static bool side_resolve(struct stream *s, unsigned int index, struct dma_side *side)
 {
 	const struct neuron_dma_operand *d = &s->cur->dma[index];
@@ -161,7 +171,7 @@ static bool side_resolve(struct stream *s, unsigned int index, struct dma_side *
 		side->sb.space = NEURON_SPACE_NONE;
 		if (ap->space != NEURON_SPACE_NONE)
 			return exec_bad(s, index, ap->space, NEURON_SPACE_NONE);
-		return hbm_resolve(s, d, index, side);
+		return hbm_resolve(s, d, index, index ? NEURON_ARG_READ : NEURON_ARG_WRITE, side);
 	}
 	if (d->space != NEURON_SPACE_SBUF)
 		return exec_bad(s, index, d->space, NEURON_SPACE_SBUF);
@@ -533,6 +543,7 @@ static void begin(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	t->start = x->now;
 	trace_xfer(x, c, q, t);
 	x->job->counters[c->index].dma_bytes += t->bytes;
+	x->stochastic = c->stochastic;
 	copy_run_xfer(x, c, t);
 }
 

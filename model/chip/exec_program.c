@@ -342,7 +342,7 @@ static void decode_words(struct exec *x, struct insn *insn, const uint8_t *code)
 	if (!n)
 		return;
 	memcpy(word, code + NEURON_WORD_BYTES, n * sizeof(*word));
-	if (insn->row->cost == NEURON_COST_DMA) {
+	if (insn->row->cost == NEURON_COST_DMA || insn->row->cost == NEURON_COST_HBMREG) {
 		for (i = 0; i < n; i++)
 			dma_to_host(&word[i].dma);
 		insn->dma = &word[0].dma;

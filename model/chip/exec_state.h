@@ -207,6 +207,7 @@ struct dma_side {
  * @cycles: its cost, engine cycles
  * @direct: results may be computed where they go: the destination is exactly a
  *	source or apart from all of them
+ * @reg_unknown: timing-only: registers whose value comes from memory, by bit
  * @recent: destinations of the last instructions, for dependences inside the engine
  */
 struct stream {
@@ -239,6 +240,7 @@ struct stream {
 		uint8_t space, part, parts;
 	} recent[RECENT];
 	uint64_t retired;
+	uint64_t reg_unknown;
 	uint32_t reg[NEURON_REGS];
 };
 
@@ -329,6 +331,7 @@ struct exec_core {
 	uint64_t dma_time;
 	uint64_t dma_busy;
 	uint64_t dma_rate;	/* share of full rate, 16 bits after the point */
+	bool stochastic;	/* rounding mode */
 	float acc[NEURON_PARTITIONS];
 	uint64_t acc_defined[2];
 	struct {
@@ -343,13 +346,15 @@ struct exec_core {
  * @due: event slots of all cores, SLOTS each
  * @serial: of the job in this structure
  * @end: ticks when the last effect so far is visible
+ * @stochastic: rounding mode of the core whose instruction or transfer runs
+ * @timing_only: no arithmetic, no data is moved
  * @row: scratch rows of SCRATCH_ELEMENTS, enough for a moving operand
  */
 struct exec {
 	struct chip_job *job;
 	const struct timing *timing;
 	const struct num_ops *num;
-	bool strict, jitter, stochastic, faulted;
+	bool strict, jitter, stochastic, faulted, timing_only;
 	uint64_t serial;
 	uint64_t now;
 	uint64_t end;
@@ -424,11 +429,30 @@ bool sync_wait_holds(struct stream *s, unsigned int i);
 void sync_send(struct exec *x, unsigned int core, const struct update *update);
 void sync_arrive(struct exec *x, struct exec_core *c);
 void sync_update_from_stream(struct stream *s, uint64_t read, uint64_t complete);
+/* Another update of the current instruction: @u at a core of the job, not before @ticks. */
+void sync_send_from_stream(struct stream *s, unsigned int core, const struct neuron_update *u,
+			   uint64_t ticks);
 uint32_t sync_value(struct exec *x, struct exec_core *c, unsigned int sem);
+
+/* --- exec_seq.c ---------------------------------------------------------------------- */
+
+bool seq_prepare(struct stream *s);
+/* The instruction ends at @end. Returns the word that comes next. */
+uint32_t seq_run(struct stream *s, uint64_t end);
+/* Timing-only jobs: false, faulted: the register's value is not known. */
+bool seq_reg_known(struct stream *s, unsigned int reg);
+/* A register gets what memory holds. */
+void seq_reg_load(struct stream *s, unsigned int reg, uint32_t value);
+bool hbmreg_prepare(struct stream *s);
+bool hbmreg_run(struct stream *s);
+bool debug_prepare(struct stream *s);
+void debug_run(struct stream *s);
 
 /* --- exec_dma.c ---------------------------------------------------------------------- */
 
 bool dma_prepare(struct stream *s);
+/* Word @index of the current instruction as an operand in HBM; @need: NEURON_ARG_*. */
+bool dma_hbm_side(struct stream *s, unsigned int index, unsigned int need, struct dma_side *side);
 /* The current instruction's queue takes no more. */
 bool dma_full(const struct stream *s);
 void dma_issue(struct stream *s, uint64_t first_byte);

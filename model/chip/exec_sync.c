@@ -310,19 +310,17 @@ void sync_arrive(struct exec *x, struct exec_core *c)
 		wake(x, c);
 }
 
-void sync_update_from_stream(struct stream *s, uint64_t read, uint64_t complete)
+void sync_send_from_stream(struct stream *s, unsigned int core, const struct neuron_update *update,
+			   uint64_t ticks)
 {
 	const struct neuron_insn *w = &s->cur->w;
 	struct exec *x = s->x;
-	bool at_read = w->update.op & NEURON_UPDATE_AT_READ;
-	struct update u;
-
-	if (!(w->update.op & NEURON_UPDATE_OP_MASK))
-		return;
-	u = (struct update){
-		.time = at_read ? read : complete, .pc = s->pc, .debug_id = w->debug_id,
-		.u = w->update, .engine = s->engine, .from = s->engine, .opcode = w->opcode,
+	bool at_read = update->op & NEURON_UPDATE_AT_READ;
+	struct update u = {
+		.time = ticks, .pc = s->pc, .debug_id = w->debug_id, .u = *update,
+		.engine = s->engine, .from = s->engine, .opcode = w->opcode,
 	};
+
 	/* In the stream's order, and after what its earlier instructions did. */
 	if (u.time < s->complete)
 		u.time = s->complete;
@@ -330,6 +328,14 @@ void sync_update_from_stream(struct stream *s, uint64_t read, uint64_t complete)
 		u.time = s->last_update;
 	s->last_update = u.time;
 	if (x->strict)
-		u.msg = check_message(s, at_read);
-	sync_send(x, s->core, &u);
+		u.msg = check_message(s, core, update, at_read);
+	sync_send(x, core, &u);
+}
+
+void sync_update_from_stream(struct stream *s, uint64_t read, uint64_t complete)
+{
+	const struct neuron_update *u = &s->cur->w.update;
+
+	if (u->op & NEURON_UPDATE_OP_MASK)
+		sync_send_from_stream(s, s->core, u, u->op & NEURON_UPDATE_AT_READ ? read : complete);
 }

@@ -423,6 +423,7 @@ static const struct insn_ops insn_ops[256] = {
 	[NEURON_OP_TRANSPOSE32] = { dve_prepare, dve_run },
 	[NEURON_OP_IOTA] = { pool_prepare, pool_run },
 	[NEURON_OP_AFFINE_SELECT] = { pool_prepare, pool_run },
+	[NEURON_OP_DEBUG_PRINT] = { debug_prepare, debug_run },
 };
 
 /* COPY_PREDICATED's source may be a scalar instead. */

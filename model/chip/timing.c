@@ -24,6 +24,7 @@ static const struct timing timings[] = {
 					  NS_TICKS(100), NS_TICKS(100)),
 		.drain = BY_ENGINE(NS_TICKS(150), 200 * 24, NS_TICKS(218), NS_TICKS(161), 0, 0),
 		.seq_cycles = 16, .dispatch_cycles = 1, .regmem_cycles = 2 * 60,	/* [us] */
+		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300),						/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
 		.dma_rate = 17, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
@@ -39,6 +40,7 @@ static const struct timing timings[] = {
 		/* [lite]; ACT [chain], in cycles */
 		.drain = BY_ENGINE(NS_TICKS(150), 200 * 28, NS_TICKS(218), NS_TICKS(161), 0, 0),
 		.seq_cycles = 16, .dispatch_cycles = 1, .regmem_cycles = 2 * 60,	/* [us] */
+		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300), .dge_trigger = NS_TICKS(600),		/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
 		.dma_rate = 23, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
@@ -54,6 +56,7 @@ static const struct timing timings[] = {
 					  NS_TICKS(100), NS_TICKS(100)),
 		.drain = BY_ENGINE(NS_TICKS(150), 200 * 28, NS_TICKS(218), NS_TICKS(161), 0, 0),
 		.seq_cycles = 16, .dispatch_cycles = 1, .regmem_cycles = 2 * 60,	/* [us] */
+		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300), .dge_trigger = NS_TICKS(600),		/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
 		.dma_rate = 33, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
@@ -201,6 +204,8 @@ uint32_t timing_cycles(const struct stream *s)
 
 	switch (s->cur->row->cost) {
 	case NEURON_COST_SEQ:
+	case NEURON_COST_DRAIN:
+	case NEURON_COST_HBMREG:
 		return s->x->timing->seq_cycles;
 	case NEURON_COST_REGMEM:
 		return s->x->timing->regmem_cycles;
@@ -221,6 +226,7 @@ uint32_t timing_cycles(const struct stream *s)
 	case NEURON_COST_RECIP:		cycles = 8 * n; break;
 	case NEURON_COST_POOL150:	cycles = 150 + n; break;
 	case NEURON_COST_N:		cycles = n; break;
+	case NEURON_COST_DEBUG:		cycles = s->op[1].n; break;
 	default:			cycles = TIMING_MII; break;
 	}
 	if (cycles < TIMING_MII)

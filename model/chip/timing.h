@@ -25,6 +25,8 @@
  * @seq_cycles: a sequencer instruction
  * @dispatch_cycles: from an instruction's start until the sequencer has the next
  * @regmem_cycles: TENSOR_LOAD's round trip
+ * @hbm_way: ticks from a sequencer to HBM, or back (WRITE, READ)
+ * @remote_sem: ticks from an update until a semaphore of another core has it
  * @dma_trigger: ticks from a DMA instruction's start to its transfer's first byte
  * @dge_trigger: the same through a hardware descriptor generator; 0: none
  * @dma_issue_cycles: issuing engine's time for a DMA instruction
@@ -45,6 +47,8 @@ struct timing {
 	uint32_t seq_cycles;
 	uint32_t dispatch_cycles;
 	uint32_t regmem_cycles;
+	uint64_t hbm_way;
+	uint64_t remote_sem;
 	uint64_t dma_trigger;
 	uint64_t dge_trigger;
 	uint32_t dma_issue_cycles;

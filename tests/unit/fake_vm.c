@@ -204,6 +204,17 @@ unsigned int prog_dma(struct prog *p, unsigned int core, unsigned int engine,
 	return pc;
 }
 
+unsigned int prog_words(struct prog *p, unsigned int core, unsigned int engine,
+			const struct neuron_insn *insn, const void *words, unsigned int n)
+{
+	unsigned int pc = prog_add(p, core, engine, insn), i;
+
+	for (i = 0; i < n; i++)
+		memcpy(word_next(p, core, engine), (const uint8_t *)words + i * NEURON_WORD_BYTES,
+		       NEURON_WORD_BYTES);
+	return pc;
+}
+
 unsigned int prog_run(struct prog *p)
 {
 	struct neuron_program_header *h = vm_at(p->vm, VM_BASE);
@@ -246,6 +257,7 @@ unsigned int prog_run(struct prog *p)
 	p->job.abort = &p->abort;
 	p->job.poll = &p->poll;
 	p->job.retired = &p->retired;
+	p->job.notify = p->notify;
 	chip_job_run(&p->job);
 	return le16toh(p->job.fault.code);
 }

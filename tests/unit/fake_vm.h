@@ -62,6 +62,7 @@ struct prog {
 	uint64_t trace_va, trace_size;
 	atomic_bool abort, poll;
 	atomic_uint_least64_t retired;
+	void (*notify)(struct chip_job *job, const struct chip_notify *n);
 	struct chip_job job;
 };
 
@@ -78,6 +79,9 @@ unsigned int prog_add(struct prog *p, unsigned int core, unsigned int engine,
 unsigned int prog_dma(struct prog *p, unsigned int core, unsigned int engine,
 		      const struct neuron_insn *insn, const struct neuron_dma_operand *dst,
 		      const struct neuron_dma_operand *src);
+/* The same with any number of further words. */
+unsigned int prog_words(struct prog *p, unsigned int core, unsigned int engine,
+			const struct neuron_insn *insn, const void *words, unsigned int n);
 /* Writes the program to memory and runs it. Returns enum neuron_fault. */
 unsigned int prog_run(struct prog *p);
 

@@ -22,6 +22,7 @@
 #define NEURON_REG_NONE		0xff
 #define NEURON_PSUM_BANK_BYTES	2048
 #define NEURON_PSUM_BANKS	8
+#define NEURON_NOTIFY_QUEUES	16	/* notification queues that NOTIFY names */
 #define NEURON_DMA_QUEUES	16	/* DMA queues of a core that instructions name */
 #define NEURON_AP_DIMS		4
 #define NEURON_DMA_DIMS		5
@@ -65,6 +66,9 @@ enum neuron_cost {
 	NEURON_COST_RECIP,	/* max(MII, 8 N) */
 	NEURON_COST_POOL150,	/* 150 + N */
 	NEURON_COST_DMA,
+	NEURON_COST_DRAIN,	/* sequencer, when earlier instructions are complete */
+	NEURON_COST_HBMREG,	/* memory round trip of one word of HBM; word 1 is a DMA operand */
+	NEURON_COST_DEBUG,	/* max(MII, N), when earlier instructions are complete */
 };
 
 /* struct neuron_wait.cond */
