@@ -254,6 +254,7 @@ struct neuron_chip *neuron_chip_new(const struct neuron_chip_config *config,
 	chip->serial = config->serial ? config->serial : 0x4e41000000ull + config->routing_id;
 	chip->api_version = config->api_version ? config->api_version : DEFAULT_API_VERSION;
 	chip->server_info = config->server_info;
+	chip->reset_clears_udma = config->reset_clears_udma;
 	init_locks(chip);
 	init_slots(chip);
 	chip_pool_get();

@@ -228,6 +228,7 @@ struct neuron_chip {
 	uint64_t serial;
 	uint32_t api_version;
 	uint32_t server_info;
+	bool reset_clears_udma;
 	atomic_bool bus_master;
 	atomic_bool removed;		/* pulled out */
 	atomic_bool dead;		/* does not come back from FLR */

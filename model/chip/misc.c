@@ -142,7 +142,16 @@ static void finish_reset(struct neuron_chip *chip)
 	chip->qemu_reset_map = 0;
 }
 
-/* Lock held; returns what chip_udma_clear_abort() shall clear once it is dropped. */
+/* No lock held. @groups as start_reset() has returned it. */
+static void reset_udma(struct neuron_chip *chip, uint32_t groups)
+{
+	if (groups == ~0u && chip->reset_clears_udma)
+		chip_udma_reset(chip);
+	else if (groups)
+		chip_udma_clear_abort(chip, groups);
+}
+
+/* Lock held; returns the groups for reset_udma() once it is dropped. */
 static uint32_t start_reset(struct neuron_chip *chip, bool device, uint32_t map)
 {
 	uint32_t all = (1u << chip->profile.cores) - 1;
@@ -180,8 +189,7 @@ static void trigger(struct neuron_chip *chip)
 		chip_schedule(chip, -1);
 	}
 	pthread_mutex_unlock(&chip->lock);
-	if (clear)
-		chip_udma_clear_abort(chip, clear);
+	reset_udma(chip, clear);
 	if (!type)
 		chip_mailbox(chip);
 	else if (type > NEURON_MISC_RESET_TPB)
@@ -212,7 +220,7 @@ void chip_qemu_reset_write(struct neuron_chip *chip, uint32_t value)
 	clear = start_reset(chip, device, value);
 	chip_schedule(chip, -1);
 	pthread_mutex_unlock(&chip->lock);
-	chip_udma_clear_abort(chip, clear);
+	reset_udma(chip, clear);
 }
 
 /* --- access ---------------------------------------------------------------------- */

@@ -66,6 +66,8 @@ struct neuron_chip_host {
  *	free (in-process use); else on the process's pool of worker threads
  * @reset_us: microseconds a firmware reset takes; 0: 1000
  * @api_version: of firmware, 3 to 7; 0: 3. From 6 on there is the newer mailbox, too
+ * @reset_clears_udma: a firmware device reset forgets the UDMA rings, too (what hardware
+ *	does is not public; AWS's driver needs false after its sysfs reset)
  * @server_info: misc RAM 070: bit 15: valid, below: id of the server
  */
 struct neuron_chip_config {
@@ -79,6 +81,7 @@ struct neuron_chip_config {
 	unsigned int reset_us;
 	unsigned int api_version;
 	unsigned int server_info;
+	bool reset_clears_udma;
 };
 
 /**

@@ -222,6 +222,7 @@ static bool neuron_make_chip(NeuronState *s, Error **errp)
 		.reset_us = s->reset_us,
 		.api_version = s->api_version,
 		.server_info = s->server_info,
+		.reset_clears_udma = s->reset_clears_udma,
 	};
 	const char *error = NULL;
 
@@ -407,6 +408,7 @@ static const Property neuron_properties[] = {
 	DEFINE_PROP_UINT32("reset-us", NeuronState, reset_us, 0),
 	DEFINE_PROP_UINT32("api-version", NeuronState, api_version, 0),
 	DEFINE_PROP_UINT32("server-info", NeuronState, server_info, 0),
+	DEFINE_PROP_BOOL("reset-clears-udma", NeuronState, reset_clears_udma, false),
 };
 
 static void neuron_init(Object *obj)

@@ -42,6 +42,7 @@ struct NeuronState {
 	uint32_t reset_us;
 	uint32_t api_version;
 	uint32_t server_info;
+	bool reset_clears_udma;
 };
 
 /* --- inject.c --- */

@@ -667,4 +667,90 @@ TEST_F(inject, events_of_the_bus)
 	neuron_chip_free(chip);
 }
 
+/* --- robustness ------------------------------------------------------------------------- */
+
+/* Texts made of pieces of good ones: an answer each time, and a reason when it is no. */
+TEST_F(inject, any_text)
+{
+	static const char *const piece[] = {
+		"hbm-ue", "hbm-ce", "sram-ue", "dma-abort", "engine-stuck", "reset-hang", "aer", "flr",
+		"surprise-removal", "irq-lost", ",", " ", ";", "=", "addr", "addr=", "size=4", "stack=1",
+		"count=0", "count=2", "after=18446744073709551615", "core=7", "type=flr", "error=dlp",
+		"repair=0", "0x", "0xffffffffffffffff", "99999999999999999999", "\x01", "\xff", "=,;",
+		"seed=3", "queue=15", "udma=131", "vector=8", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	};
+	char text[600];
+	uint64_t rnd = 1;
+	unsigned int i, n, ok = 0;
+	int ret;
+
+	for (i = 0; i < 20000; i++) {
+		text[0] = '\0';
+		for (n = 0; n < 1 + i % 9; n++) {
+			rnd = rnd * 6364136223846793005u + 1442695040888963407u;
+			strcat(text, piece[(rnd >> 33) % (sizeof(piece) / sizeof(piece[0]))]);
+		}
+		ret = INJECT(text);
+		ok += ret >= 0;
+		ASSERT_EQ(ret < 0, self->error[0] != '\0') TH_LOG("'%s': %s", text, self->error);
+		ASSERT_LT(strlen(self->error), sizeof(self->error) - 1);
+		if (i % 16 == 0)
+			CLEAR(0);
+	}
+	EXPECT_GT(ok, 100);
+	CLEAR(0);
+	EXPECT_TRUE(neuron_chip_online(self->h->chip));
+}
+
+static atomic_bool stop_trouble;
+
+static void *trouble(void *arg)
+{
+	static const char *const spec[] = {
+		"engine-stuck,after=3", "dma-stuck,count=0", "irq-lost,count=5", "sram-ue", "hbm-ue,stack=2",
+		"doorbell-lost,udma=131", "cq-garbage,slot=9", "engine-stuck,core=0;engine-stuck,core=1",
+	};
+	struct neuron_chip *chip = arg;
+	unsigned int n = 0;
+	char list[200];
+
+	while (!atomic_load(&stop_trouble)) {
+		neuron_chip_inject(chip, spec[n++ % 8], NULL, 0);
+		neuron_chip_injected(chip, list, sizeof(list));
+		if (n % 3 == 0)
+			neuron_chip_clear(chip, 0);
+	}
+	neuron_chip_clear(chip, 0);
+	return NULL;
+}
+
+/* Asking and clearing on one thread, jobs and copies on others: afterwards all is well. */
+TEST_F(inject, at_the_same_time)
+{
+	struct neuron_job_desc job = job_of(1, 3);
+	pthread_t thread;
+	unsigned int i, ended = 0;
+
+	job.program_va = VA_PROGRAM + 0x1000;
+	queue_init(self->h, 0);
+	ASSERT_EQ(pthread_create(&thread, NULL, trouble, self->h->chip), 0);
+	for (i = 0; i < 300; i++) {
+		push(&self->s, &job);
+		bell(&self->s);
+		ended += pop(&self->s, &self->c);
+		put_copy(self->h, 0, i % RING_LEN, HOST_BIT | DST, HOST_BIT | SRC, 64);
+		ring_bells(self->h, 0, 1);
+	}
+	atomic_store(&stop_trouble, true);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(ended, 300);
+	queue_init(self->h, 0);
+	normal(self->h);
+	memset(self->h->mem + DST, 0, 64);
+	copy_word(self->h, 0, 0);
+	EXPECT_EQ(copied(self->h, 0), 0x1000);
+	EXPECT_EQ(run(&self->s, &job, &self->c), 0);
+	neuron_chip_idle(self->h->chip);
+}
+
 TEST_HARNESS_MAIN

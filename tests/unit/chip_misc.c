@@ -173,6 +173,25 @@ TEST_F(misc, device_reset_keeps_rings)
 	EXPECT_EQ(rd(self->h, q + NEURON_UDMA_Q_DRBP_LO), 0x4000);
 }
 
+/* What hardware does is not public: the other way is to be had, too. */
+TEST(device_reset_that_clears_rings)
+{
+	struct neuron_chip_config config = { .arch = "trn2", .reset_clears_udma = true };
+	uint64_t q = NEURON_V3_H2T_UDMA(1) + NEURON_UDMA_Q(2);
+	struct host host, *h = &host;
+
+	ASSERT_TRUE(host_open(h, &config));
+	wr(h, q + NEURON_UDMA_Q_CFG, 0x03030000);
+	wr(h, MISC(NEURON_MISC_TPB_RESET_MAP), 0xffff);
+	wr(h, MISC(NEURON_MISC_RESET), NEURON_MISC_RESET_TPB);
+	wr(h, MISC(NEURON_MISC_TRIGGER), 1);
+	EXPECT_EQ(rd(h, q + NEURON_UDMA_Q_CFG), 0x03030000);
+	wr(h, MISC(NEURON_MISC_RESET), NEURON_MISC_RESET_DEVICE);
+	wr(h, MISC(NEURON_MISC_TRIGGER), 1);
+	EXPECT_EQ(rd(h, q + NEURON_UDMA_Q_CFG), NEURON_UDMA_Q_CFG_RESET_VALUE);
+	host_close(h);
+}
+
 TEST_F(misc, unknown_reset_type)
 {
 	wr(self->h, MISC(NEURON_MISC_RESET), 3);
@@ -380,6 +399,71 @@ static void firmware_reset(struct host *h, uint32_t type)
 	wr(h, MISC(NEURON_MISC_TRIGGER), 1);
 	if (!WAIT_FOR(rd(h, MISC(NEURON_MISC_RESET)) == 0))
 		fprintf(stderr, "# no end of reset type %u\n", type);
+}
+
+static void abort_engine(struct host *h, uint64_t engine)
+{
+	wr(h, engine + NEURON_UDMA_CHANGE_STATE, 4);
+}
+
+static bool is_aborted(struct host *h, uint64_t engine)
+{
+	return rd(h, engine + NEURON_UDMA_STATE) == 0x2222;
+}
+
+/*
+ * hw-public-interface 2.1: bit i core i, 8 + i the 16 engines of group i. The H2T
+ * engines are left alone: the driver sets them up again only when both cores go.
+ */
+TEST_F(misc, tpb_map_of_v3)
+{
+	static const unsigned int group[4] = { 0, 1, 2, 7 };
+	uint64_t engine[4], h2t = NEURON_V3_H2T_UDMA(0);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		engine[i] = NEURON_V3_SENG_UDMA(group[i] / 2) + (group[i] % 2) * 16 * NEURON_V3_UDMA_STRIDE +
+			    3 * NEURON_V3_UDMA_STRIDE;
+		abort_engine(self->h, engine[i]);
+	}
+	abort_engine(self->h, h2t);
+	wr(self->h, NEURON_V3_TPB(1) + NEURON_TPB_SEM_SET(0), 5);
+	wr(self->h, MISC(NEURON_MISC_TPB_RESET_MAP), 1u << 9 | 1u << 15 | 1u << 17);
+	firmware_reset(self->h, NEURON_MISC_RESET_TPB);
+	EXPECT_TRUE(is_aborted(self->h, engine[0]));
+	EXPECT_FALSE(is_aborted(self->h, engine[1]));
+	EXPECT_TRUE(is_aborted(self->h, engine[2]));
+	EXPECT_FALSE(is_aborted(self->h, engine[3]));
+	EXPECT_TRUE(is_aborted(self->h, h2t));
+	EXPECT_EQ(rd(self->h, NEURON_V3_TPB(1) + NEURON_TPB_SEM_READ(0)), 5);
+	firmware_reset(self->h, NEURON_MISC_RESET_DEVICE);
+	EXPECT_FALSE(is_aborted(self->h, engine[0]));
+	EXPECT_FALSE(is_aborted(self->h, h2t));
+}
+
+/* The same on V2: bits 0 and 1, each core with its engines; 0x701 is what the public
+ * driver writes for core 0. */
+TEST(tpb_map_of_v2)
+{
+	struct neuron_chip_config config = { .arch = "trn1" };
+	uint64_t e0 = NEURON_V2_SENG_UDMA(0), e1 = NEURON_V2_SENG_UDMA(1), misc = NEURON_V2_MISC_RAM;
+	struct host host, *h = &host;
+
+	ASSERT_TRUE(host_open(h, &config));
+	abort_engine(h, e0);
+	abort_engine(h, e1);
+	wr(h, NEURON_V2_TPB(0) + NEURON_TPB_SEM_SET(3), 30);
+	wr(h, NEURON_V2_TPB(1) + NEURON_TPB_SEM_SET(3), 31);
+	wr(h, misc + NEURON_MISC_TPB_RESET_MAP, 0x701);
+	wr(h, misc + NEURON_MISC_RESET, NEURON_MISC_RESET_TPB);
+	wr(h, misc + NEURON_MISC_TRIGGER, 1);
+	EXPECT_TRUE(WAIT_FOR(rd(h, misc + NEURON_MISC_RESET) == 0));
+	EXPECT_EQ(rd(h, misc + NEURON_MISC_STATUS) & NEURON_MISC_STATUS_BUSY, 0);
+	EXPECT_FALSE(is_aborted(h, e0));
+	EXPECT_TRUE(is_aborted(h, e1));
+	EXPECT_EQ(rd(h, NEURON_V2_TPB(0) + NEURON_TPB_SEM_READ(3)), 0);
+	EXPECT_EQ(rd(h, NEURON_V2_TPB(1) + NEURON_TPB_SEM_READ(3)), 31);
+	host_close(h);
 }
 
 /* Offsets as in hw-public-interface 3.1; what the driver leaves there outlives it. */
