@@ -38,6 +38,7 @@ class Ktap(unittest.TestResult):
         self._lost(test, err)
 
     def addSkip(self, test, reason):
+        self.skipped.append((test, reason))
         self._line(test, 'ok', ' # SKIP %s' % reason)
 
     def addSubTest(self, test, subtest, err):
