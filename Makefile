@@ -8,12 +8,15 @@
 #	make demo-bug		the same with one semaphore less: the race is found
 #	make shell		a shell in the guest
 #	make check		every test; check-quick: under three minutes
+#	make fuzz		ten minutes of libFuzzer; FUZZ_SECONDS=N
 #	make bench		ratios, measured side by side
 #
 # BUILD=DIR builds elsewhere; NEURON_CACHE=DIR moves the cache.
 
 BUILD		?= $(CURDIR)/build
 BUILD_ASAN	?= $(BUILD)-asan
+BUILD_FUZZ	?= $(BUILD)-fuzz
+FUZZ_SECONDS	?= 600
 JOBS		?= $(shell nproc)
 DESTDIR		?=
 PREFIX		?= /usr/local
@@ -25,6 +28,7 @@ WERROR		= $(if $(filter true,$(CI)),-Dwerror=true)
 
 override BUILD		:= $(abspath $(BUILD))
 override BUILD_ASAN	:= $(abspath $(BUILD_ASAN))
+override BUILD_FUZZ	:= $(abspath $(BUILD_FUZZ))
 export NEURON_JOBS	:= $(JOBS)
 
 all: setup user module qemu
@@ -33,7 +37,7 @@ setup:
 	@scripts/setup
 
 # Everything below may need something that set-up brings.
-user asan module module-debug qemu $(BUILD)/build.ninja $(BUILD_ASAN)/build.ninja: | setup
+user asan module module-debug qemu $(BUILD)/build.ninja $(BUILD_ASAN)/build.ninja $(BUILD_FUZZ)/build.ninja: | setup
 
 # ---- userspace -------------------------------------------------------------
 
@@ -48,6 +52,12 @@ $(BUILD_ASAN)/build.ninja:
 	meson setup $(BUILD_ASAN) --buildtype=debugoptimized -Db_sanitize=address,undefined \
 		-Db_lundef=false $(MESON_ARGS)
 
+# libFuzzer is clang's.
+$(BUILD_FUZZ)/build.ninja:
+	@scripts/setup clang
+	CC=clang meson setup $(BUILD_FUZZ) --buildtype=debugoptimized -Db_sanitize=address,undefined \
+		-Db_lundef=false -Dfuzz=true '-Dc_args=-fsanitize=fuzzer-no-link -Wno-array-bounds' $(MESON_ARGS)
+
 # Some lists of sources are globs, which Meson reads only when it configures.
 reconfigure = find model/chip libnrt nki tools examples tests -name '*.[ch]' -o -name '*.py' | LC_ALL=C sort >$(1)/.sources.new; \
 	cmp -s $(1)/.sources.new $(1)/.sources || meson setup --reconfigure $(1) >/dev/null; \
@@ -60,6 +70,12 @@ user: $(BUILD)/build.ninja
 asan: $(BUILD_ASAN)/build.ninja
 	@$(call reconfigure,$(BUILD_ASAN))
 	$(NICE) ninja -C $(BUILD_ASAN) -j $(JOBS)
+
+FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+fuzz-targets: $(BUILD_FUZZ)/build.ninja
+	@$(call reconfigure,$(BUILD_FUZZ))
+	$(NICE) ninja -C $(BUILD_FUZZ) -j $(JOBS) $(FUZZ_TARGETS)
 
 # ---- the module, against the guest's kernel headers ------------------------
 
@@ -88,7 +104,7 @@ shell: all
 	@echo "    mnist --data /mnt/digits.bin --epochs 100 --no-check >/dev/null &"
 	@$(VM) --share $(BUILD)/share
 
-check: all asan
+check: all asan fuzz-targets
 	@tests/run --build $(BUILD) --build-asan $(BUILD_ASAN)
 
 check-quick: all asan
@@ -101,8 +117,8 @@ check-debug: all module-debug
 bench: all
 	@scripts/bench $(BUILD)
 
-fuzz: asan
-	@tests/run --kind fuzz --build $(BUILD) --build-asan $(BUILD_ASAN)
+fuzz: fuzz-targets
+	@tests/fuzz/run $(BUILD_FUZZ) $(FUZZ_SECONDS)
 
 # ---- housekeeping ------------------------------------------------------------
 
@@ -110,6 +126,6 @@ install: user
 	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) $(BUILD_ASAN)
+	rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ)
 
-.PHONY: all setup user asan module module-debug qemu demo demo-bug shell check check-quick check-debug bench fuzz install clean
+.PHONY: all setup user asan module module-debug qemu demo demo-bug shell check check-quick check-debug bench fuzz fuzz-targets install clean

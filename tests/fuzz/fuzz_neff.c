@@ -3,8 +3,6 @@
  * NEFFs that are almost right: one file of the archive, its name or the header is
  * damaged, then the reader sees it. Whatever comes it must not crash, and an error
  * must come with a text.
- *
- *	fuzz_neff [--runs N] [--seed S] [FILE...]
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "neff_make.h"
 
-static uint64_t state = 1;
+static struct fuzz_input input;
+static unsigned long good, bad;
 
 static uint32_t rnd(uint32_t below)
 {
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(state >> 33) % below;
+	return fuzz_below(&input, below);
 }
 
 /* Texts that parsers stumble over. */
@@ -131,7 +130,7 @@ static uint64_t look(const struct neff *neff)
 	return sum;
 }
 
-static bool try_one(const void *bytes, size_t size, unsigned int *good)
+static void try_one(const void *bytes, size_t size)
 {
 	char error[1024] = "";
 	struct neff *neff = NULL;
@@ -142,50 +141,37 @@ static bool try_one(const void *bytes, size_t size, unsigned int *good)
 		sink = look(neff);
 		(void)sink;
 		neff_free(neff);
-		(*good)++;
-		return true;
+		good++;
+		return;
 	}
-	return !neff && error[0];
+	if (neff || !error[0]) {
+		fprintf(stderr, "fuzz_neff: an error without a text\n");
+		abort();
+	}
+	bad++;
 }
 
-static int try_file(const char *path)
+/* A first byte of 255: the rest is a file as it is; else choices for damage. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char error[1024] = "";
-	struct neff *neff;
-	int ret = neff_read_file(path, &neff, error, sizeof(error));
+	struct neff_blob blob;
 
-	printf("%s: %d %s\n", path, ret, error);
-	if (!ret)
-		neff_free(neff);
+	if (size && data[0] == 255) {
+		try_one(data + 1, size - 1);
+		return 0;
+	}
+	input = (struct fuzz_input){ data, data + size };
+	fuzz_take(&input, 1);
+	blob = make();
+	try_one(blob.bytes, blob.size);
+	free(blob.bytes);
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Files that all fail, or none, would not be almost right. */
+void fuzz_report(void)
 {
-	unsigned long runs = 20000, files = 0;
-	unsigned int good = 0;
-
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--runs") && i + 1 < argc)
-			runs = strtoul(argv[++i], NULL, 0);
-		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-			state = strtoull(argv[++i], NULL, 0);
-		else
-			files += !try_file(argv[i]);
-	}
-	for (unsigned long i = 0; !files && i < runs; i++) {
-		uint64_t before = state;
-		struct neff_blob blob = make();
-
-		if (!try_one(blob.bytes, blob.size, &good)) {
-			fprintf(stderr, "run %lu (--seed %llu --runs 1): an error without a text\n",
-				i, (unsigned long long)before);
-			return 1;
-		}
-		free(blob.bytes);
-	}
-	if (!files)
-		printf("%lu runs, %u of them good files\n", runs, good);
-	/* Files that all fail, or none, would not be almost right. */
-	return !files && runs >= 1000 && (!good || good == runs);
+	printf("%lu good files, %lu bad ones\n", good, bad);
+	if (good + bad >= 1000 && (!good || !bad))
+		abort();
 }

@@ -9,18 +9,13 @@
 #include <string.h>
 
 #include "fake_vm.h"
+#include "fuzz.h"
 
 #define MAX_STEPS	3000	/* polls until an endless program is ended */
 #define MAX_RERUNS	60
 #define ARG_BYTES	65536
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-struct input {
-	const uint8_t *p, *end;
-};
-
-static uint32_t take(struct input *in, uint32_t below)
+static uint32_t take(struct fuzz_input *in, uint32_t below)
 {
 	uint32_t v = 0;
 	unsigned int i;
@@ -49,7 +44,7 @@ static const uint8_t dtypes[] = {
 #include "neuron/isa.def"
 };
 
-static struct neuron_ap make_ap(struct input *in)
+static struct neuron_ap make_ap(struct fuzz_input *in)
 {
 	static const uint8_t parts[] = { 1, 2, 16, 32, 64, 128 };
 	struct neuron_ap ap = ap_row(1 + take(in, 2), dtypes[take(in, sizeof(dtypes))],
@@ -73,7 +68,7 @@ static struct neuron_ap make_ap(struct input *in)
 	return ap;
 }
 
-static struct neuron_imm make_imm(struct input *in)
+static struct neuron_imm make_imm(struct fuzz_input *in)
 {
 	struct neuron_imm imm = { .kind = take(in, 6) };
 
@@ -84,7 +79,7 @@ static struct neuron_imm make_imm(struct input *in)
 	return imm;
 }
 
-static struct neuron_dma_operand make_dma(struct input *in, unsigned int args)
+static struct neuron_dma_operand make_dma(struct fuzz_input *in, unsigned int args)
 {
 	struct neuron_dma_operand d;
 	unsigned int i;
@@ -112,7 +107,7 @@ static struct neuron_dma_operand make_dma(struct input *in, unsigned int args)
 }
 
 /* A copy of one shape, so that not every elementwise instruction is refused. */
-static void align_shapes(struct input *in, struct neuron_insn *w)
+static void align_shapes(struct fuzz_input *in, struct neuron_insn *w)
 {
 	unsigned int i;
 
@@ -128,7 +123,7 @@ static void align_shapes(struct input *in, struct neuron_insn *w)
 	}
 }
 
-static void make_sync(struct input *in, struct neuron_insn *w)
+static void make_sync(struct fuzz_input *in, struct neuron_insn *w)
 {
 	if (!take(in, 4))
 		w->wait[0] = (struct neuron_wait){ take(in, 6), take(in, 6), htole16(take(in, 3)) };
@@ -162,7 +157,7 @@ static void trim(struct neuron_insn *w)
 		memset(&w->imm[0], 0, sizeof(w->imm[0]));
 }
 
-static void add_one(struct input *in, struct prog *p, unsigned int core)
+static void add_one(struct fuzz_input *in, struct prog *p, unsigned int core)
 {
 	const struct row *row = &rows[take(in, sizeof(rows) / sizeof(rows[0]))];
 	struct neuron_insn w = insn_new(row->opcode);
@@ -232,10 +227,10 @@ static unsigned int run_limited(struct prog *p)
 	return code;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static unsigned int run_one(const uint8_t *data, size_t size)
 {
 	static struct prog *progs[3];
-	struct input in = { data, data + size };
+	struct fuzz_input in = { data, data + size };
 	unsigned int nc = take(&in, 3), n, i, code;
 	struct prog *p = progs[nc];
 
@@ -267,49 +262,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return code;
 }
 
-#ifndef HAVE_LIBFUZZER
-static uint64_t next_random(uint64_t *s)
+static unsigned long long counts[NEURON_FAULT_COUNT];
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	*s ^= *s << 13;
-	*s ^= *s >> 7;
-	*s ^= *s << 17;
-	return *s;
+	counts[run_one(data, size)]++;
+	return 0;
 }
 
-int main(int argc, char **argv)
+/* How far the programs came: most should not end in the first check. */
+void fuzz_report(void)
 {
 	static const char *const names[] = {
 #define NEURON_FAULT(code, name, status, text) #name,
 #include "neuron/fault.def"
 	};
-	uint64_t runs = 5000, seed = 1, i, k, s, count[NEURON_FAULT_COUNT] = { 0 };
-	static uint8_t buf[4096];
-	int a;
+	unsigned int i;
 
-	for (a = 1; a + 1 < argc; a += 2) {
-		if (!strcmp(argv[a], "--runs"))
-			runs = strtoull(argv[a + 1], NULL, 0);
-		else if (!strcmp(argv[a], "--seed"))
-			seed = strtoull(argv[a + 1], NULL, 0);
-		else
-			break;
-	}
-	if (a < argc) {
-		fprintf(stderr, "usage: fuzz_program [--runs N] [--seed S]\n");
-		return 2;
-	}
-	for (i = 0; i < runs; i++) {
-		s = (seed + i) * 0x9e3779b97f4a7c15ull | 1;
-		for (k = 0; k < sizeof(buf); k += 8) {
-			uint64_t v = next_random(&s);
-
-			memcpy(buf + k, &v, 8);
-		}
-		count[LLVMFuzzerTestOneInput(buf, sizeof(buf))]++;
-	}
 	for (i = 0; i < NEURON_FAULT_COUNT; i++)
-		if (count[i])
-			printf("%8llu %s\n", (unsigned long long)count[i], names[i]);
-	return 0;
+		if (counts[i])
+			printf("%8llu %s\n", counts[i], names[i]);
 }
-#endif
