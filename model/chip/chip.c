@@ -90,6 +90,25 @@ void chip_raise(struct neuron_chip *chip, unsigned int vector)
 	pthread_mutex_unlock(&chip->idle_lock);
 }
 
+static void raise_admin(struct chip_pool_work *work)
+{
+	struct neuron_chip *chip = chip_container_of(work, struct neuron_chip, admin_work);
+
+	atomic_store(&chip->admin_raising, false);
+	chip_raise(chip, 0);
+	chip_busy_put(chip);
+}
+
+void chip_raise_admin(struct neuron_chip *chip)
+{
+	/* One that is on its way will find this cause, too. */
+	if (atomic_exchange(&chip->admin_raising, true))
+		return;
+	chip_busy_get(chip);
+	chip->admin_work.fn = raise_admin;
+	chip_pool_submit(CHIP_POOL_UDMA, &chip->admin_work);
+}
+
 void chip_busy_get(struct neuron_chip *chip)
 {
 	pthread_mutex_lock(&chip->idle_lock);

@@ -277,6 +277,9 @@ struct neuron_chip {
 	unsigned int busy;
 	unsigned int irqs;
 
+	struct chip_pool_work admin_work;
+	atomic_bool admin_raising;
+
 	atomic_uint log_budget;
 	atomic_uint_least64_t log_second;
 };
@@ -291,6 +294,11 @@ bool chip_dma_read(struct neuron_chip *chip, uint64_t addr, void *buf, size_t le
 bool chip_dma_write(struct neuron_chip *chip, uint64_t addr, const void *buf, size_t len);
 /* No lock may be held. */
 void chip_raise(struct neuron_chip *chip, unsigned int vector);
+/*
+ * No lock may be held. Vector 0 from a thread of the pool: for the middle of a job or of
+ * a copy, which a reset waits for, perhaps with a lock that the host's irq() needs.
+ */
+void chip_raise_admin(struct neuron_chip *chip);
 void chip_busy_get(struct neuron_chip *chip);
 /* The caller must not touch the chip afterwards. */
 void chip_busy_put(struct neuron_chip *chip);

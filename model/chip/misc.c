@@ -66,7 +66,7 @@ void chip_misc_ecc(struct neuron_chip *chip, uint32_t reg, bool corrected, uint6
 		irq = chip_admin_event(chip, NEURON_EXEC_ADMIN_MEM_ERROR);
 	pthread_mutex_unlock(&chip->lock);
 	if (irq)
-		chip_raise(chip, 0);
+		chip_raise_admin(chip);
 }
 
 void chip_misc_repair(struct neuron_chip *chip, uint32_t state)

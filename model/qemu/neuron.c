@@ -95,6 +95,7 @@ static void neuron_irq(void *opaque, unsigned int vector)
 {
 	PCIDevice *pci = PCI_DEVICE(opaque);
 
+	neuron_register_thread();
 	BQL_LOCK_GUARD();
 	if (msix_enabled(pci) && vector < msix_nr_vectors_allocated(pci)) {
 		msix_notify(pci, vector);

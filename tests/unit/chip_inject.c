@@ -243,6 +243,7 @@ TEST_F(inject, hbm_error_ends_the_job)
 	EXPECT_EQ(rd(self->h, MISC(0x64)), 1);
 	EXPECT_EQ(xrd(self->h, NEURON_EXEC_ADMIN_CAUSE) & NEURON_EXEC_ADMIN_MEM_ERROR,
 		  NEURON_EXEC_ADMIN_MEM_ERROR);
+	neuron_chip_idle(self->h->chip);
 	EXPECT_EQ(atomic_load(&self->h->irq[0]), 1);
 	/* Another program, next to it, runs. */
 	job.program_va = VA_PROGRAM + 0x1000;
@@ -323,6 +324,7 @@ TEST_F(inject, parity_error_ends_the_job)
 	EXPECT_EQ(self->c.seqno, 7);
 	EXPECT_GT(self->c.instructions, 0);
 	EXPECT_EQ(rd(self->h, MISC(0x40)), 1);
+	neuron_chip_idle(self->h->chip);
 	EXPECT_EQ(atomic_load(&self->h->irq[0]), 1);
 	/* Once, and other cores never. */
 	ASSERT_GT(INJECT("sram-ue,core=6"), 0);
@@ -341,6 +343,56 @@ TEST_F(inject, parity_error_in_a_running_job)
 	ASSERT_GT(INJECT("sram-ue"), 0);
 	ASSERT_TRUE(pop(&self->s, &self->c));
 	EXPECT_EQ(self->c.status, NEURON_FAULT_MEM_PARITY);
+}
+
+struct reset_host {
+	struct host host;
+	pthread_mutex_t big_lock;
+};
+
+/* As QEMU's: an interrupt needs the lock that whoever resets the chip holds. */
+static void locked_irq(void *opaque, unsigned int vector)
+{
+	struct reset_host *r = opaque;
+
+	pthread_mutex_lock(&r->big_lock);
+	atomic_fetch_add(&r->host.irq[vector], 1);
+	pthread_mutex_unlock(&r->big_lock);
+}
+
+/* A memory error in a job does not wait for a lock whose holder waits for the job. */
+TEST(memory_error_and_reset)
+{
+	static const struct neuron_chip_host ops = {
+		.dma_read = host_dma_read, .dma_write = host_dma_write, .irq = locked_irq,
+	};
+	struct neuron_chip_config config = { .arch = "trn2" };
+	struct neuron_job_desc job = loop_job(1, 1);
+	struct reset_host r = { .big_lock = PTHREAD_MUTEX_INITIALIZER };
+	struct slot s;
+	unsigned int i;
+
+	r.host.mem = calloc(1, HOST_BYTES);
+	r.host.chip = neuron_chip_new(&config, &ops, &r, NULL);
+	ASSERT_NE(r.host.chip, NULL);
+	for (i = 0; i < 50; i++) {
+		neuron_chip_bus_master(r.host.chip, true);
+		memset(r.host.mem + TABLES, 0, 0x100000);
+		map_all(&r.host);
+		slot_open(&s, &r.host, 0, 2, 0xff);
+		xwr(&r.host, NEURON_EXEC_ADMIN_MASK, NEURON_EXEC_ADMIN_MEM_ERROR);
+		neuron_chip_inject(r.host.chip, "sram-ue,after=1000", NULL, 0);
+		push(&s, &job);
+		pthread_mutex_lock(&r.big_lock);
+		bell(&s);
+		usleep(1000 + 10 * i);
+		neuron_chip_reset(r.host.chip, NEURON_CHIP_RESET_BUS);
+		pthread_mutex_unlock(&r.big_lock);
+		neuron_chip_clear(r.host.chip, 0);
+	}
+	neuron_chip_free(r.host.chip);
+	EXPECT_GT(atomic_load(&r.host.irq[0]), 0);
+	free(r.host.mem);
 }
 
 /* --- engines ----------------------------------------------------------------------- */
