@@ -73,6 +73,12 @@ bench_option() { fails 2 'needs 1 to 128' bench -t 0 "$T/add.neff"; }
 bench_missing() { fails 1 'No such file' bench "$T/none.neff"; }
 bench_cores() { fails 1 'NRT_' bench -t 9 -n 1 "$T/add.neff"; }
 
+info() { "$B/tools/neuron-info" "$@"; }
+info_no_chip() { fails 1 'kernel module neuron is not loaded' info && grep -q 'modprobe neuron' "$T/out"; }
+info_no_chip_json() { info -j >"$T/health"; holds "$T/health" \
+	"not j['healthy'] and {c['check']: c['result'] for c in j['checks']}['module'] == 'error' and all(c['fix'] for c in j['checks'] if c['result'] == 'error')"; }
+info_option() { fails 2 'unknown option' info -Z; }
+
 echo 'TAP version 13'
 check neff make_neff
 check packager-info info_text
@@ -93,5 +99,11 @@ check bench-text bench_text
 check bench-option bench_option
 check bench-missing bench_missing
 check bench-too-many-cores bench_cores
+# The machine that runs this has no chip of its own.
+if [ ! -e /sys/module/neuron ]; then
+	check info-no-chip info_no_chip
+	check info-no-chip-json info_no_chip_json
+fi
+check info-option info_option
 echo "1..$n"
 exit $bad

@@ -27,6 +27,8 @@ holds() {
 		{ cat "$1"; return 1; }
 }
 
+info_healthy() { "$B/tools/neuron-info" -j >"$T/health" && holds "$T/health" \
+	"j['healthy'] and {c['check']: c['result'] for c in j['checks']} == {'kernel': 'ok', 'runtime': 'ok', 'pci': 'ok', 'module': 'ok', 'nodes': 'ok', 'accel0': 'ok'} and 'trn2' in j['checks'][-1]['text']"; }
 ls_table() { "$B/tools/neuron-ls" | grep -q '| NEURON | NEURON |'; }
 ls_unknown() { "$B/tools/neuron-ls" -Z 2>/dev/null | grep -q 'unknown flag'; }
 ls_idle() { "$B/tools/neuron-ls" -j >"$T/idle" && holds "$T/idle" \
@@ -54,6 +56,7 @@ run_profile() { NEURON_RT_VISIBLE_CORES=7 "$B/tools/neuron-run" -q --profile "$T
 DATA=
 [ -n "${MNIST_DATA:-}" ] && DATA="--data $MNIST_DATA"
 echo 'TAP version 13'
+check info-healthy info_healthy
 check ls-table ls_table
 check ls-unknown-flag ls_unknown
 check ls-idle ls_idle
