@@ -529,8 +529,10 @@ TEST_F(misc, power_samples)
 	bell(&s);
 	ASSERT_TRUE(WAIT_FOR(status(&s) == NEURON_SLOT_STATUS_RUNNING));
 	rd(self->h, MISC(0x54));
+	rd(self->h, MISC(0x58));
 	usleep(25000);
 	rd(self->h, MISC(0x54));
+	rd(self->h, MISC(0x58));
 	usleep(25000);
 	/* One core of the four of die 0, all the time since the last sample. */
 	now = rd(self->h, MISC(0x54)) & 0xffff;

@@ -597,6 +597,7 @@ TEST_F(loop, gang_is_not_starved)
 	for (i = 0; i < 64; i++)
 		push(&b, &one);
 	bell(&b);
+	EXPECT_TRUE(WAIT_FOR(xrd(self->h, b.reg + NEURON_SLOT_HEAD) > 1));
 	usleep(50000);
 	i = xrd(self->h, b.reg + NEURON_SLOT_HEAD);
 	EXPECT_GT(i, 1);
