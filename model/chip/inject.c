@@ -222,6 +222,7 @@ static uint64_t limit(const struct neuron_chip *chip, enum chip_inject_param par
 	case NEURON_INJECT_PARAM_LINK:
 		return CHIP_MAX_LINKS - 1;
 	case NEURON_INJECT_PARAM_REPAIR:
+	case NEURON_INJECT_PARAM_SCRUB:
 		return 1;
 	case NEURON_INJECT_PARAM_AFTER:
 	case NEURON_INJECT_PARAM_COUNT:
@@ -408,6 +409,8 @@ static int inject_one(struct neuron_chip *chip, const char **at, struct complain
 	ret = arm(chip, &f, c);
 	if (ret < 0)
 		return ret;
+	if (f.param[NEURON_INJECT_PARAM_SCRUB])
+		chip_inject_scrub(chip, (unsigned int)ret);
 	if (f.kind == CHIP_INJECT_SRAM_UE || f.kind == CHIP_INJECT_ENGINE_STUCK)
 		call_jobs(chip);
 	if (f.kind == CHIP_INJECT_SURPRISE_REMOVAL)

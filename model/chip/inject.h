@@ -145,6 +145,8 @@ static inline bool chip_link_up(struct neuron_chip *chip, unsigned int link)
 uint64_t chip_inject_hbm_read(struct neuron_chip *chip, const uint8_t *hbm, uint64_t len);
 /* The same without consequences: how much of it may be read by pointer. */
 uint64_t chip_inject_hbm_clear(struct neuron_chip *chip, const uint8_t *hbm, uint64_t len);
+/* No lock may be held. The patrol scrub finds a fault of a memory before it is read. */
+void chip_inject_scrub(struct neuron_chip *chip, unsigned int id);
 /* Lock held. A reset puts spare rows in the place of repairable cells. */
 void chip_inject_repair(struct neuron_chip *chip);
 

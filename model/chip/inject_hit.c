@@ -136,6 +136,27 @@ uint64_t chip_inject_hbm_read(struct neuron_chip *chip, const uint8_t *hbm, uint
 	return good;
 }
 
+void chip_inject_scrub(struct neuron_chip *chip, unsigned int id)
+{
+	struct chip_faults *all = &chip->faults;
+	struct chip_fault *f, found = { .id = 0 };
+
+	pthread_mutex_lock(&all->lock);
+	for (f = all->item; f < all->item + CHIP_INJECT_MAX; f++) {
+		if (f->id != id)
+			continue;
+		f->hits++;	/* so that a reset repairs it */
+		found = *f;
+	}
+	pthread_mutex_unlock(&all->lock);
+	if (!found.id)
+		return;
+	if (found.kind == CHIP_INJECT_HBM_UE)
+		report_hbm(chip, found.lo, found.param[NEURON_INJECT_PARAM_REPAIR]);
+	else
+		chip_misc_ecc(chip, NEURON_MISC_SRAM_ECC, false, 1);
+}
+
 void chip_inject_repair(struct neuron_chip *chip)
 {
 	struct chip_faults *all = &chip->faults;

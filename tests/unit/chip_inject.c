@@ -134,7 +134,7 @@ TEST_F(inject, bad_requests)
 	static const struct { const char *spec, *a, *b; } bad[] = {
 		{ "", "unknown fault ''", "hbm-ue" },
 		{ "hbm", "unknown fault 'hbm'", "surprise-removal" },
-		{ "hbm-ue,adr=1", "no parameter 'adr'", "addr, size, stack, repair, after, count" },
+		{ "hbm-ue,adr=1", "no parameter 'adr'", "addr, size, stack, repair, scrub, after, count" },
 		{ "hbm-ue,addr", "addr needs a value", "addr=" },
 		{ "hbm-ue,addr=", "must be a number", "addr" },
 		{ "hbm-ue,addr=12x", "must be a number", "12x" },
@@ -283,6 +283,24 @@ TEST_F(inject, repair)
 	EXPECT_EQ(run(&self->s, &job, &self->c), NEURON_FAULT_HBM_UE);
 	EXPECT_EQ(rd(self->h, MISC(0x48)), 3);
 	EXPECT_EQ(CLEAR(0), 0);
+	EXPECT_EQ(run(&self->s, &job, &self->c), 0);
+}
+
+/* Found by the scrub: counters move, and a reset repairs, though nobody has read it. */
+TEST_F(inject, scrub)
+{
+	struct neuron_job_desc job = job_of(1, 1);
+
+	ASSERT_GT(INJECT("hbm-ue,addr=0x1000000010,scrub=1;sram-ue,scrub=1,core=1"), 0);
+	EXPECT_EQ(rd(self->h, MISC(0x48)), 1);
+	EXPECT_EQ(rd(self->h, MISC(0x40)), 1);
+	EXPECT_EQ(rd(self->h, MISC(0x64)), 1);
+	EXPECT_EQ(xrd(self->h, NEURON_EXEC_ADMIN_CAUSE), NEURON_EXEC_ADMIN_MEM_ERROR);
+	EXPECT_EQ(run(&self->s, &job, &self->c), NEURON_FAULT_HBM_UE);
+	EXPECT_EQ(rd(self->h, MISC(0x48)), 2);
+	device_reset(self->h);
+	EXPECT_EQ(rd(self->h, MISC(0x64)), 0);
+	slot_open(&self->s, self->h, 3, 2, 0xff);
 	EXPECT_EQ(run(&self->s, &job, &self->c), 0);
 }
 
