@@ -428,8 +428,31 @@ bool check_hbmreg(struct stream *s)
 	return touch_hbm(&who, &s->dma_dst, s->cur->w.opcode == NEURON_OP_WRITE);
 }
 
+/* SBUF of another core: clocks are of one core, so only what was written is known. */
+static bool check_remote(const struct who *who, const struct dma_side *side, unsigned int index)
+{
+	struct exec_core *c = who->x->core[side->core];
+	struct region r;
+	unsigned int part;
+	uint32_t byte;
+
+	if (!side->sb.n)
+		return true;
+	region_of(c, &side->sb, &r);
+	if (!index) {
+		mem_write(check_of(c), &r, false);
+		return true;
+	}
+	if (mem_written(check_of(c), &r, &part, &byte))
+		return true;
+	who_fault(who, NEURON_FAULT_UNINITIALIZED, index, side->sb.space, part, byte, side->sb.bytes);
+	return false;
+}
+
 static bool check_side(const struct who *who, const struct dma_side *side, unsigned int index)
 {
+	if (side->remote)
+		return check_remote(who, side, index);
 	if (side->hbm.indexed && !reads(who, &side->hbm.index, index))
 		return false;
 	if (index)
@@ -442,6 +465,7 @@ bool check_xfer_start(struct exec *x, struct exec_core *c, struct xfer *t)
 	struct check *k = check_of(c);
 	unsigned int thread = THREAD_QUEUE(t->queue);
 	struct who who = { x, c, thread, t->engine, t->pc, t->insn };
+	unsigned int i;
 
 	if (t->msg) {
 		vclock_join(&k->clock[thread], &k->msg[t->msg - 1]);
@@ -449,7 +473,14 @@ bool check_xfer_start(struct exec *x, struct exec_core *c, struct xfer *t)
 		t->msg = 0;
 	}
 	k->n[thread]++;
-	return check_side(&who, &t->src, 1) && check_side(&who, &t->dst, 0);
+	for (i = 0; i < t->sources; i++)
+		if (!check_side(&who, xfer_source(t, i), i + 1))
+			return false;
+	/* What is added to is read. */
+	if (t->insn->w.flags & NEURON_FLAG_ACCUMULATE && !t->dst.is_hbm &&
+	    !check_side(&who, &t->dst, 1))
+		return false;
+	return check_side(&who, &t->dst, 0);
 }
 
 uint32_t check_xfer_message(struct exec *x, struct exec_core *c, struct xfer *t)
@@ -460,5 +491,5 @@ uint32_t check_xfer_message(struct exec *x, struct exec_core *c, struct xfer *t)
 
 	clock.r[thread] = k->n[thread];
 	clock.w[thread] = k->n[thread];
-	return send(k, &t->insn->w.update, thread, &clock);
+	return t->sem_core == c->index ? send(k, &t->insn->w.update, thread, &clock) : 0;
 }

@@ -267,10 +267,9 @@ static const struct hbm_access *one(struct hbm_check *h, const struct vclock *cl
 /* Offset of row @r of a gather or scatter; false: left out. */
 static bool row_offset(const struct hbm_opnd *h, unsigned int r, int64_t *offset)
 {
-	uint32_t bits;
+	uint32_t bits = hbm_index_bits(h, r);
 	int64_t index;
 
-	memcpy(&bits, h->index.base + r * h->index.stride, 4);
 	index = h->index.dtype == NEURON_DTYPE_INT32 ? (int64_t)(int32_t)bits : (int64_t)bits;
 	if (index < 0 || (h->row_bound && (uint64_t)index >= h->row_bound))
 		return false;
@@ -285,7 +284,7 @@ static bool row_offset(const struct hbm_opnd *h, unsigned int r, int64_t *offset
 const struct hbm_access *hbm_touch(struct check *k, const struct vclock *clock,
 				   const struct hbm_opnd *h, struct hbm_access *a, bool *nomem)
 {
-	unsigned int r, rows = h->indexed ? h->index.parts : 1, i;
+	unsigned int r, rows = h->indexed ? h->index.parts * h->index.n : 1, i;
 	const struct hbm_access *other = NULL;
 	int64_t offset = 0;
 

@@ -236,7 +236,11 @@ static void make_ready(struct stream *s, uint64_t waited)
 		/* The request is on its way. */
 		start = later(s, start, start + exec_latency(s->x, t->hbm_way),
 			      NEURON_TRACE_WAIT_ENGINE, s->engine);
-	} else if (row->cost != NEURON_COST_SEQ && row->cost != NEURON_COST_DMA) {
+	} else if (row->cost == NEURON_COST_DMA) {
+		/* POOL writes the descriptors itself. */
+		if (dma_is_swdge(s))
+			start = later(s, start, s->engine_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
+	} else if (row->cost != NEURON_COST_SEQ) {
 		start = later(s, start, s->engine_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
 		start = later(s, start, dependence(s), NEURON_TRACE_WAIT_ENGINE, s->engine);
 	}
@@ -441,7 +445,7 @@ static void start_compute(struct stream *s)
 
 static void start_dma(struct stream *s)
 {
-	uint64_t now = s->x->now, end = now + cycles_ticks(s, s->cycles);
+	uint64_t now = s->x->now, end = now + dma_issue_ticks(s);
 
 	if (dma_full(s)) {
 		s->cause = (struct cause){ .kind = NEURON_TRACE_WAIT_DMA, .engine = NEURON_ENGINE_DMA };
@@ -449,7 +453,11 @@ static void start_dma(struct stream *s)
 		set_due(s, TICKS_NEVER);
 		return;
 	}
-	dma_issue(s, now);
+	dma_issue(s, dma_is_swdge(s) ? end : now);
+	if (dma_is_swdge(s)) {
+		s->engine_free = end;
+		s->x->job->counters[s->core].engine_ticks[s->engine] += end - now;
+	}
 	trace_insn(s, end - now, end, 0);
 	if (!s->x->faulted)
 		go_on(s, s->pc + s->cur->w.words, end);
@@ -671,6 +679,7 @@ void exec_free(struct exec *x)
 	free(x->insn);
 	free(x->word);
 	free(x->trace);
+	free(x->copy);
 	free(x);
 }
 

@@ -1,53 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bytes of a DMA transfer. Elements are taken in order on both sides; runs that
- * both sides have without gaps are copied or cast at once.
+ * The bytes of a DMA transfer. Elements are taken in order on all sides; runs that
+ * all sides have without gaps are copied, cast or added at once.
  */
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "exec_state.h"
+#include "exec_copy.h"
 
-#define CURSOR_DIMS	6
-#define BOUNCE_BYTES	4096u
 #define POLL_BYTES	(1u << 20)
 #define ELEMENT_COST	16	/* of an element by itself, in bytes, for polling */
 
-/**
- * struct cursor - position in one side of a transfer
- * @count, @stride, @at: by dimension, innermost first; neighbours that continue
- *	each other are merged
- * @pos: byte position of the current element: host address, or offset in the argument
- * @host: SBUF: pos is relative to it
- * @va: HBM: address of the argument
- * @window, @lo, @hi: last part of the argument that was found in HBM
- */
-struct cursor {
-	bool hbm;
-	bool write;
-	unsigned int dims;
-	unsigned int bytes;
-	uint64_t count[CURSOR_DIMS];
-	int64_t stride[CURSOR_DIMS];
-	uint64_t at[CURSOR_DIMS];
-	int64_t pos;
-	uint8_t *host;
-	uint64_t va;
-	uint64_t size;
-	uint8_t *window;
-	uint64_t lo, hi;
-	uint8_t bounce[BOUNCE_BYTES];
-};
-
-struct copy {
-	struct exec *x;
-	struct exec_core *c;
-	struct xfer *t;
-	struct cursor dst, src;
-	uint64_t since_poll;
-};
-
-static bool copy_fault(struct copy *m, enum neuron_fault code, uint32_t index, uint64_t addr,
+bool copy_fault(struct copy *m, enum neuron_fault code, uint32_t index, uint64_t addr,
 		       uint64_t size, unsigned int part)
 {
 	struct neuron_fault_record *f;
@@ -65,7 +30,7 @@ static bool copy_fault(struct copy *m, enum neuron_fault code, uint32_t index, u
 
 /* --- cursors ----------------------------------------------------------------------- */
 
-static void cursor_add(struct cursor *c, uint64_t count, int64_t stride)
+void cursor_add(struct cursor *c, uint64_t count, int64_t stride)
 {
 	unsigned int d = c->dims;
 
@@ -80,32 +45,38 @@ static void cursor_add(struct cursor *c, uint64_t count, int64_t stride)
 	c->dims++;
 }
 
-/* @dims: leave out the outermost of an indexed operand. */
-static void cursor_init(struct cursor *c, const struct dma_side *side, bool write)
+void cursor_begin(struct cursor *c, const struct dma_side *side, bool write)
 {
-	unsigned int i, dims;
-
 	c->hbm = side->is_hbm;
 	c->write = write;
+	c->arg = side->is_hbm ? side->hbm.arg : 0;
 	c->dims = 0;
+	c->dtype = side->dtype;
 	c->bytes = side->bytes;
 	c->lo = c->hi = 0;
+	c->va = side->hbm.va;
+	c->size = side->hbm.size;
+	c->host = side->sb.base;
+}
+
+/* The outermost dimension of an indexed operand is left out. */
+static void cursor_init(struct cursor *c, const struct dma_side *side, bool write)
+{
+	unsigned int i, dims = side->hbm.dims - side->hbm.indexed;
+
+	cursor_begin(c, side, write);
 	if (side->is_hbm) {
-		dims = side->hbm.dims - side->hbm.indexed;
 		for (i = 0; i < dims; i++)
 			cursor_add(c, side->hbm.count[i], side->hbm.stride[i]);
-		c->va = side->hbm.va;
-		c->size = side->hbm.size;
-	} else {
-		for (i = 0; i < side->sb.dims; i++)
-			cursor_add(c, side->sb.num[i], side->sb.step[i]);
-		cursor_add(c, side->sb.parts, side->sb.stride);
-		c->host = side->sb.base;
+		return;
 	}
+	for (i = 0; i < side->sb.dims; i++)
+		cursor_add(c, side->sb.num[i], side->sb.step[i]);
+	cursor_add(c, side->sb.parts, side->sb.stride);
 }
 
 /* Goes to element @n from @start. */
-static void cursor_seek(struct cursor *c, int64_t start, uint64_t n)
+void cursor_seek(struct cursor *c, int64_t start, uint64_t n)
 {
 	unsigned int i;
 
@@ -177,7 +148,7 @@ static uint8_t *cursor_map(struct copy *m, struct cursor *c, uint64_t *n, bool *
 		return c->bounce;
 	code = chip_vm_read(m->x->job->vm, c->va + pos, c->bounce, *n * c->bytes, &bad);
 	if (code != NEURON_FAULT_NONE) {
-		copy_fault(m, code, m->t->src.hbm.arg, bad, *n * c->bytes, 0);
+		copy_fault(m, code, c->arg, bad, *n * c->bytes, 0);
 		return NULL;
 	}
 	return c->bounce;
@@ -185,67 +156,103 @@ static uint8_t *cursor_map(struct copy *m, struct cursor *c, uint64_t *n, bool *
 
 /* --- moving ------------------------------------------------------------------------ */
 
-static void move(struct copy *m, uint8_t *dst, const uint8_t *src, uint64_t n)
+/* Sums in the order of the sources, in fp32; one cast. */
+static void combine(struct copy *m, uint8_t *dst, const uint8_t **src, uint64_t n)
 {
-	const struct xfer *t = m->t;
-	float *buf = m->x->row[0];
+	const struct num_ops *num = m->x->num;
+	float *sum = m->x->row[0], *term = m->x->row[1];
+	unsigned int i;
+	uint32_t k;
 
-	if (t->dst.dtype == t->src.dtype) {
-		memmove(dst, src, n * t->dst.bytes);
-		return;
-	}
 	while (n) {
 		uint32_t part = n < SBUF_ELEMENTS ? n : SBUF_ELEMENTS;
 
-		m->x->num->load(t->src.dtype, buf, src, t->src.bytes, part);
+		for (i = 0; i < m->sources; i++) {
+			num->load(m->src[i].dtype, i ? term : sum, src[i], m->src[i].bytes, part);
+			for (k = 0; i && k < part; k++)
+				sum[k] += term[k];
+			src[i] += (size_t)part * m->src[i].bytes;
+		}
 		if (m->x->stochastic)
-			num_store_sr(t->dst.dtype, dst, t->dst.bytes, buf, part, &m->x->prng_sr);
+			num_store_sr(m->dst.dtype, dst, m->dst.bytes, sum, part, &m->x->prng_sr);
 		else
-			m->x->num->store(t->dst.dtype, dst, t->dst.bytes, buf, part);
-		src += (size_t)part * t->src.bytes;
-		dst += (size_t)part * t->dst.bytes;
+			num->store(m->dst.dtype, dst, m->dst.bytes, sum, part);
+		dst += (size_t)part * m->dst.bytes;
 		n -= part;
 	}
+}
+
+static void move(struct copy *m, uint8_t *dst, const uint8_t **src, uint64_t n)
+{
+	if (m->sources == 1 && m->dst.dtype == m->src[0].dtype)
+		memmove(dst, src[0], n * m->dst.bytes);
+	else
+		combine(m, dst, src, n);
 }
 
 /* A long copy must not keep a reset or an INVALIDATE waiting. */
 static bool copy_poll(struct copy *m, uint64_t n)
 {
-	m->since_poll += n * m->t->dst.bytes + ELEMENT_COST;
+	unsigned int i;
+
+	m->since_poll += n * m->dst.bytes + ELEMENT_COST;
 	if (m->since_poll < POLL_BYTES)
 		return true;
 	m->since_poll = 0;
-	m->dst.lo = m->dst.hi = m->src.lo = m->src.hi = 0;
+	m->dst.lo = m->dst.hi = 0;
+	for (i = 0; i < m->sources; i++)
+		m->src[i].lo = m->src[i].hi = 0;
 	return exec_poll(m->x);
 }
 
-static bool copy_elements(struct copy *m, uint64_t left)
+/* One piece that lies together on all sides. 0: faulted. */
+static uint64_t copy_piece(struct copy *m, uint64_t n)
 {
-	while (left) {
-		uint64_t n = cursor_run(&m->src), run = cursor_run(&m->dst), bad = 0;
-		bool src_bounced, dst_bounced;
-		uint8_t *src, *dst;
-		enum neuron_fault code;
+	const uint8_t *src[COPY_SOURCES];
+	uint64_t run = cursor_run(&m->dst), bad = 0;
+	bool bounced, dst_bounced;
+	enum neuron_fault code;
+	unsigned int i;
+	uint8_t *dst;
 
-		n = n < run ? n : run;
-		n = n < left ? n : left;
-		/* Pieces: a poll in between keeps its promise. */
-		if (n > POLL_BYTES)
-			n = POLL_BYTES;
-		dst = cursor_map(m, &m->dst, &n, &dst_bounced);
-		src = dst ? cursor_map(m, &m->src, &n, &src_bounced) : NULL;
-		if (!src)
+	n = run < n ? run : n;
+	for (i = 0; i < m->sources; i++) {
+		run = cursor_run(&m->src[i]);
+		n = run < n ? run : n;
+	}
+	/* Pieces: a poll in between keeps its promise. */
+	if (n > POLL_BYTES)
+		n = POLL_BYTES;
+	dst = cursor_map(m, &m->dst, &n, &dst_bounced);
+	if (!dst)
+		return 0;
+	for (i = 0; i < m->sources; i++) {
+		src[i] = cursor_map(m, &m->src[i], &n, &bounced);
+		if (!src[i])
+			return 0;
+	}
+	move(m, dst, src, n);
+	if (!dst_bounced)
+		return n;
+	code = chip_vm_write(m->x->job->vm, m->dst.va + m->dst.pos, dst, n * m->dst.bytes, &bad);
+	if (code == NEURON_FAULT_NONE)
+		return n;
+	copy_fault(m, code, m->dst.arg, bad, n * m->dst.bytes, 0);
+	return 0;
+}
+
+bool copy_elements(struct copy *m, uint64_t left)
+{
+	unsigned int i;
+
+	while (left) {
+		uint64_t n = copy_piece(m, left);
+
+		if (!n)
 			return false;
-		move(m, dst, src, n);
-		if (dst_bounced) {
-			code = chip_vm_write(m->x->job->vm, m->dst.va + m->dst.pos, dst,
-					     n * m->dst.bytes, &bad);
-			if (code != NEURON_FAULT_NONE)
-				return copy_fault(m, code, m->t->dst.hbm.arg, bad,
-						  n * m->dst.bytes, 0);
-		}
 		cursor_advance(&m->dst, n);
-		cursor_advance(&m->src, n);
+		for (i = 0; i < m->sources; i++)
+			cursor_advance(&m->src[i], n);
 		left -= n;
 		if (!copy_poll(m, n))
 			return false;
@@ -256,15 +263,14 @@ static bool copy_elements(struct copy *m, uint64_t left)
 /* --- gather and scatter -------------------------------------------------------------- */
 
 /* Row @r of an indexed operand: its offset in the argument. 0: skip, negative: fault. */
-static int row_start(struct copy *m, const struct hbm_opnd *h, unsigned int r, int64_t *start)
+int copy_row_start(struct copy *m, const struct hbm_opnd *h, unsigned int r, int64_t *start)
 {
 	__int128 lo, hi;
 	int64_t index;
 	uint32_t bits;
 	unsigned int i;
 
-	memcpy(&bits, h->index.base + r * h->index.stride, 4);
-	bits = le32toh(bits);
+	bits = hbm_index_bits(h, r);
 	index = h->index.dtype == NEURON_DTYPE_INT32 ? (int64_t)(int32_t)bits : (int64_t)bits;
 	lo = (__int128)h->offset + (__int128)index * h->stride[h->dims - 1];
 	hi = lo;
@@ -280,60 +286,128 @@ static int row_start(struct copy *m, const struct hbm_opnd *h, unsigned int r, i
 	    lo < 0 || hi + h->bytes > (__int128)h->size) {
 		if (m->t->insn->w.flags & NEURON_FLAG_OOB_SKIP)
 			return 0;
-		copy_fault(m, NEURON_FAULT_OOB_INDEX, bits, h->arg, h->row_bound, r);
+		copy_fault(m, NEURON_FAULT_OOB_INDEX, bits, h->arg, h->row_bound,
+			   r % h->index.parts);
 		return -1;
 	}
 	*start = (int64_t)((__int128)h->offset + (__int128)index * h->stride[h->dims - 1]);
 	return 1;
 }
 
-static bool copy_rows(struct copy *m)
+/* Adding to rows by index: the published limit is that indices are unique. */
+static bool unique(struct copy *m, const struct hbm_opnd *h)
 {
-	const struct xfer *t = m->t;
-	const struct hbm_opnd *lead = t->dst.hbm.indexed ? &t->dst.hbm : &t->src.hbm;
-	unsigned int rows = lead->index.parts, r;
-	uint64_t per_row = t->src.elements / rows;
+	unsigned int i, k;
 
-	if (t->dst.hbm.indexed && t->src.hbm.indexed && t->src.hbm.index.parts != rows)
-		return copy_fault(m, NEURON_FAULT_BAD_OPERAND, 1, t->src.hbm.index.parts, rows, 0);
+	for (i = 1; i < h->index.parts; i++) {
+		uint32_t bits = hbm_index_bits(h, i);
+
+		for (k = 0; k < i; k++) {
+			if (hbm_index_bits(h, k) != bits)
+				continue;
+			return copy_fault(m, NEURON_FAULT_BAD_OPERAND, 0, bits, k, i);
+		}
+	}
+	return true;
+}
+
+static const struct dma_side *side_of(const struct copy *m, unsigned int i)
+{
+	return i < m->sources ? m->side[i] : &m->t->dst;
+}
+
+static struct cursor *cursor_of(struct copy *m, unsigned int i)
+{
+	return i < m->sources ? &m->src[i] : &m->dst;
+}
+
+/* All sides to row @r. 0: the row is left out, negative: faulted. */
+static int seek_row(struct copy *m, unsigned int r, uint64_t per_row)
+{
+	unsigned int i;
+
+	for (i = 0; i <= m->sources; i++) {
+		const struct dma_side *side = side_of(m, i);
+		int64_t start = side->is_hbm ? side->hbm.offset : 0;
+		int ok = side->hbm.indexed ? copy_row_start(m, &side->hbm, r, &start) : 1;
+
+		if (ok <= 0)
+			return ok;
+		cursor_seek(cursor_of(m, i), start, side->hbm.indexed ? 0 : r * per_row);
+	}
+	return 1;
+}
+
+static bool copy_rows(struct copy *m, unsigned int rows)
+{
+	uint64_t per_row = m->t->dst.elements / rows;
+	unsigned int r, i;
+	int ok;
+
+	for (i = 0; i <= m->sources; i++)
+		if (side_of(m, i)->hbm.indexed && side_of(m, i)->hbm.index.parts != rows)
+			return copy_fault(m, NEURON_FAULT_BAD_OPERAND, i,
+					  side_of(m, i)->hbm.index.parts, rows, 0);
+	if (m->t->dst.hbm.indexed && m->sources > 1 && !unique(m, &m->t->dst.hbm))
+		return false;
 	for (r = 0; r < rows; r++) {
-		int64_t dst = t->dst.is_hbm ? t->dst.hbm.offset : 0;
-		int64_t src = t->src.is_hbm ? t->src.hbm.offset : 0;
-		int ok = 1;
-
-		if (t->dst.hbm.indexed)
-			ok = row_start(m, &t->dst.hbm, r, &dst);
-		if (ok > 0 && t->src.hbm.indexed)
-			ok = row_start(m, &t->src.hbm, r, &src);
-		if (ok < 0)
-			return false;
-		if (!ok)
-			continue;
-		cursor_seek(&m->dst, dst, t->dst.hbm.indexed ? 0 : r * per_row);
-		cursor_seek(&m->src, src, t->src.hbm.indexed ? 0 : r * per_row);
-		if (!copy_elements(m, per_row))
+		ok = seek_row(m, r, per_row);
+		if (ok < 0 || (ok && !copy_elements(m, per_row)))
 			return false;
 	}
 	return true;
 }
 
-void copy_run_xfer(struct exec *x, struct exec_core *c, struct xfer *t)
+/* What is added up, in order: with ACCUMULATE the destination first. */
+static void find_sources(struct copy *m)
 {
-	struct copy m;
+	const struct xfer *t = m->t;
+	unsigned int i;
 
-	m.x = x;
-	m.c = c;
-	m.t = t;
-	m.since_poll = 0;
-	if (!t->src.elements)
-		return;
-	cursor_init(&m.dst, &t->dst, true);
-	cursor_init(&m.src, &t->src, false);
-	if (t->dst.hbm.indexed || t->src.hbm.indexed) {
-		copy_rows(&m);
+	m->sources = 0;
+	if (t->insn->w.flags & NEURON_FLAG_ACCUMULATE)
+		m->side[m->sources++] = &t->dst;
+	for (i = 0; i < t->sources; i++)
+		m->side[m->sources++] = xfer_source(t, i);
+}
+
+static void run_copy(struct copy *m)
+{
+	unsigned int i, rows = 0;
+
+	cursor_init(&m->dst, &m->t->dst, true);
+	for (i = 0; i < m->sources; i++)
+		cursor_init(&m->src[i], m->side[i], false);
+	for (i = 0; i <= m->sources && !rows; i++)
+		rows = side_of(m, i)->hbm.indexed ? side_of(m, i)->hbm.index.parts : 0;
+	if (rows) {
+		copy_rows(m, rows);
 		return;
 	}
-	cursor_seek(&m.dst, t->dst.is_hbm ? t->dst.hbm.offset : 0, 0);
-	cursor_seek(&m.src, t->src.is_hbm ? t->src.hbm.offset : 0, 0);
-	copy_elements(&m, t->src.elements);
+	for (i = 0; i <= m->sources; i++)
+		cursor_seek(cursor_of(m, i), side_of(m, i)->is_hbm ? side_of(m, i)->hbm.offset : 0, 0);
+	copy_elements(m, m->t->dst.elements);
+}
+
+void copy_run_xfer(struct exec *x, struct exec_core *c, struct xfer *t)
+{
+	struct copy *m = x->copy;
+
+	if (!t->dst.elements || x->timing_only)
+		return;
+	if (!m)
+		m = x->copy = malloc(sizeof(*m));
+	if (!m) {
+		exec_fault_at(x, NEURON_FAULT_INTERNAL, c->index, t->engine, t->pc, t->insn);
+		return;
+	}
+	m->x = x;
+	m->c = c;
+	m->t = t;
+	m->since_poll = 0;
+	find_sources(m);
+	if (t->insn->w.opcode == NEURON_OP_DMA_TRANSPOSE)
+		copy_transpose(m);
+	else
+		run_copy(m);
 }

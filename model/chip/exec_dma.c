@@ -17,246 +17,9 @@
 #include "exec_state.h"
 #include "neuron/trace.h"
 
-#define MAX_ELEMENTS	(1ull << 40)
-#define SPLIT_BYTES	4096u		/* long rows are split over idle engines down to this */
 #define FULL_RATE	(1u << 16)
 
-/* --- operands --------------------------------------------------------------------- */
-
-static bool hbm_counts(struct stream *s, const struct neuron_dma_operand *d, unsigned int index,
-		       struct dma_side *side)
-{
-	struct hbm_opnd *h = &side->hbm;
-	unsigned int i;
-
-	if (!d->dims || d->dims > NEURON_DMA_DIMS)
-		return exec_bad(s, index, d->dims, NEURON_DMA_DIMS);
-	h->dims = d->dims;
-	side->elements = 1;
-	for (i = 0; i < d->dims; i++) {
-		h->count[i] = d->count[i];
-		h->stride[i] = d->stride[i];
-		if (!h->count[i])
-			return exec_bad(s, index, 0, MAX_ELEMENTS);
-	}
-	if (d->count_reg != NEURON_REG_NONE) {
-		if (d->count_reg >= NEURON_REGS || d->count_dim >= d->dims)
-			return exec_bad(s, index, d->count_reg, NEURON_REGS - 1);
-		h->count[d->count_dim] = s->reg[d->count_reg];
-	}
-	for (i = 0; i < d->dims; i++) {
-		side->elements *= h->count[i];
-		if (side->elements > MAX_ELEMENTS)
-			return exec_bad(s, index, side->elements, MAX_ELEMENTS);
-	}
-	return true;
-}
-
-/* The operand's first byte, from the start of the argument. */
-static bool hbm_offset(struct stream *s, const struct neuron_dma_operand *d, unsigned int index,
-		       struct hbm_opnd *h)
-{
-	__int128 offset = (__int128)d->offset;
-
-	if (d->offset_reg != NEURON_REG_NONE) {
-		if (d->offset_reg >= NEURON_REGS)
-			return exec_bad(s, index, d->offset_reg, NEURON_REGS - 1);
-		offset += (__int128)(int32_t)s->reg[d->offset_reg] * (int64_t)d->offset_scale;
-	}
-	if (offset < INT64_MIN || offset > INT64_MAX)
-		offset = INT64_MAX;	/* outside any argument: the bounds check says so */
-	h->offset = offset;
-	return true;
-}
-
-static bool hbm_index(struct stream *s, const struct neuron_dma_operand *d, unsigned int index,
-		      struct hbm_opnd *h)
-{
-	h->indexed = d->index.space != NEURON_SPACE_NONE;
-	h->row_bound = d->row_bound;
-	if (!h->indexed)
-		return true;
-	/* The published form: rows of a tensor, its leading dimension. */
-	if (d->index_dim != (uint32_t)d->dims - 1)
-		return exec_bad(s, index, d->index_dim, d->dims - 1);
-	if (!opnd_resolve(s, &d->index, index, SPACE_BIT(NEURON_SPACE_SBUF), &h->index))
-		return false;
-	if (h->index.dtype != NEURON_DTYPE_INT32 && h->index.dtype != NEURON_DTYPE_UINT32)
-		return exec_bad(s, index, h->index.dtype, NEURON_DTYPE_UINT32);
-	if (h->index.n != 1)
-		return exec_bad(s, index, h->index.n, 1);
-	if (h->count[h->dims - 1] != h->index.parts)
-		return exec_bad(s, index, h->count[h->dims - 1], h->index.parts);
-	return true;
-}
-
-/* Everything but an index is known now: the operand must stay in its argument. */
-static bool hbm_bounds(struct stream *s, const struct hbm_opnd *h)
-{
-	__int128 lo = h->offset, hi = lo;
-	struct neuron_fault_record *f;
-	unsigned int i;
-
-	for (i = 0; i < h->dims; i++) {
-		__int128 span = (__int128)h->stride[i] * (int64_t)(h->count[i] - 1);
-
-		if (!h->count[i])
-			return true;
-		if (h->indexed && i == h->dims - 1u)
-			continue;
-		if (span < 0)
-			lo += span;
-		else
-			hi += span;
-	}
-	hi += h->bytes;
-	if (lo >= 0 && hi <= (__int128)h->size)
-		return true;
-	f = exec_fault(s->x, s, NEURON_FAULT_ARG_BOUNDS);
-	f->space = NEURON_SPACE_HBM;
-	f->index = htole32(h->arg);
-	f->addr = htole64((uint64_t)(lo < 0 ? lo : hi - h->bytes));
-	f->size = htole64((uint64_t)(hi - lo));
-	f->value = htole64(h->size);
-	return false;
-}
-
-static bool hbm_resolve(struct stream *s, const struct neuron_dma_operand *d, unsigned int index,
-			unsigned int need, struct dma_side *side)
-{
-	struct hbm_opnd *h = &side->hbm;
-	struct neuron_fault_record *f;
-	const struct neuron_arg *arg;
-
-	if (d->flags)
-		return exec_bad(s, index, d->flags, 0);
-	if (d->arg >= s->x->args)
-		return exec_bad(s, index, d->arg, s->x->args);
-	arg = &s->x->arg[d->arg];
-	if ((arg->access & need) != need) {
-		f = exec_fault(s->x, s, NEURON_FAULT_ARG_ACCESS);
-		f->space = NEURON_SPACE_HBM;
-		f->index = htole32(d->arg);
-		return false;
-	}
-	if (!num_dtype(d->dtype)->bytes)
-		return exec_bad(s, index, d->dtype, NEURON_DTYPE_FLOAT8_E4M3FN);
-	h->arg = d->arg;
-	h->va = arg->va;
-	h->size = arg->size;
-	h->dtype = side->dtype = d->dtype;
-	h->bytes = side->bytes = num_dtype(d->dtype)->bytes;
-	return hbm_counts(s, d, index, side) && hbm_offset(s, d, index, h) &&
-	       hbm_index(s, d, index, h) && hbm_bounds(s, h);
-}
-
-bool dma_hbm_side(struct stream *s, unsigned int index, unsigned int need, struct dma_side *side)
-{
-	const struct neuron_dma_operand *d = &s->cur->dma[index];
-
-	if (d->space != NEURON_SPACE_HBM)
-		return exec_bad(s, index, d->space, NEURON_SPACE_HBM);
-	side->is_hbm = true;
-	side->sb.space = NEURON_SPACE_NONE;
-	return hbm_resolve(s, d, index, need, side);
-}
-
-static bool side_resolve(struct stream *s, unsigned int index, struct dma_side *side)
-{
-	const struct neuron_dma_operand *d = &s->cur->dma[index];
-	const struct neuron_ap *ap = &s->cur->w.ap[index];
-
-	side->is_hbm = d->space == NEURON_SPACE_HBM;
-	if (side->is_hbm) {
-		side->sb.space = NEURON_SPACE_NONE;
-		if (ap->space != NEURON_SPACE_NONE)
-			return exec_bad(s, index, ap->space, NEURON_SPACE_NONE);
-		return hbm_resolve(s, d, index, index ? NEURON_ARG_READ : NEURON_ARG_WRITE, side);
-	}
-	if (d->space != NEURON_SPACE_SBUF)
-		return exec_bad(s, index, d->space, NEURON_SPACE_SBUF);
-	if (!opnd_resolve(s, ap, index, SPACE_BIT(NEURON_SPACE_SBUF), &side->sb))
-		return false;
-	side->dtype = side->sb.dtype;
-	side->bytes = side->sb.bytes;
-	side->elements = (uint64_t)side->sb.n * side->sb.parts;
-	side->hbm.indexed = false;
-	return true;
-}
-
-bool dma_prepare(struct stream *s)
-{
-	const struct neuron_insn *w = &s->cur->w;
-
-	if ((w->aux & 0xff) >= NEURON_DMA_QUEUES)
-		return exec_bad(s, 7, w->aux & 0xff, NEURON_DMA_QUEUES - 1);
-	if (w->aux >> 16 || ((w->aux >> 8) & 0xff) > 3)
-		return exec_bad(s, 7, w->aux, 0x3ff);
-	if (!side_resolve(s, 0, &s->dma_dst) || !side_resolve(s, 1, &s->dma_src))
-		return false;
-	if (s->dma_dst.elements != s->dma_src.elements)
-		return exec_bad(s, 0, s->dma_dst.elements, s->dma_src.elements);
-	s->op[0].n = s->op[1].n = s->op[2].n = 0;
-	s->op[0].space = s->op[1].space = s->op[2].space = NEURON_SPACE_NONE;
-	s->imm[0].vector = s->imm[1].vector = false;
-	return true;
-}
-
 /* --- issue ------------------------------------------------------------------------- */
-
-/* Bytes of the longest run without gaps at the operand's inner end. */
-static uint64_t side_run(const struct dma_side *side)
-{
-	uint64_t run = side->bytes;
-	unsigned int i;
-
-	if (!side->is_hbm) {
-		for (i = 0; i < side->sb.dims; i++) {
-			if (side->sb.num[i] == 1)
-				continue;
-			if (side->sb.step[i] != (int64_t)run)
-				break;
-			run *= side->sb.num[i];
-		}
-		return run;
-	}
-	for (i = 0; i < side->hbm.dims; i++) {
-		if (side->hbm.count[i] == 1)
-			continue;
-		if (side->hbm.stride[i] != (int64_t)run ||
-		    (side->hbm.indexed && i == side->hbm.dims - 1u))
-			break;
-		run *= side->hbm.count[i];
-	}
-	return run;
-}
-
-static void xfer_cost(struct exec *x, struct xfer *t)
-{
-	uint64_t dst = side_run(&t->dst) / t->dst.bytes, src = side_run(&t->src) / t->src.bytes;
-	unsigned int wide = t->dst.bytes > t->src.bytes ? t->dst.bytes : t->src.bytes;
-	uint64_t run = dst < src ? dst : src;
-	uint64_t rows, bytes, split;
-
-	t->bytes = t->src.elements * wide;
-	if (!t->bytes || !run) {
-		t->work = t->left = 0;
-		t->width = 1;
-		return;
-	}
-	rows = (t->src.elements + run - 1) / run;
-	bytes = run * wide;
-	split = bytes / SPLIT_BYTES;
-	if (rows < DMA_ENGINES && split > 1) {
-		if (split > DMA_ENGINES / rows)
-			split = DMA_ENGINES / rows;
-		rows *= split;
-		bytes = (bytes + split - 1) / split;
-	}
-	t->width = rows < DMA_ENGINES ? rows : DMA_ENGINES;
-	t->work = timing_dma_rows(x->timing, (rows + DMA_ENGINES - 1) / DMA_ENGINES, bytes);
-	t->left = t->work;
-}
 
 static struct xfer *xfer_get(struct exec *x)
 {
@@ -266,11 +29,15 @@ static struct xfer *xfer_get(struct exec *x)
 		x->free_xfer = t->next;
 	else
 		t = malloc(sizeof(*t));
+	if (t)
+		t->more = NULL;
 	return t;
 }
 
 static void xfer_put(struct exec *x, struct xfer *t)
 {
+	free(t->more);
+	t->more = NULL;
 	t->next = x->free_xfer;
 	x->free_xfer = t;
 }
@@ -289,13 +56,16 @@ static bool is_dynamic(const struct stream *s, unsigned int i, const struct dma_
 static uint64_t trigger_ticks(const struct stream *s)
 {
 	const struct timing *t = s->x->timing;
-	bool dynamic = is_dynamic(s, 0, &s->dma_dst) || is_dynamic(s, 1, &s->dma_src);
-	bool dge = s->engine == NEURON_ENGINE_SP || s->engine == NEURON_ENGINE_ACT;
+	const struct dma_side *dst = &s->dma_dst, *src = &s->dma_src[0];
+	unsigned int mode = s->cur->w.aux >> NEURON_DMA_DGE_SHIFT & 3;
+	bool hw = mode == NEURON_DGE_HWDGE;
 
-	if (t->dge_trigger && dge && dynamic && s->dma_dst.dtype == s->dma_src.dtype &&
-	    !s->dma_dst.hbm.indexed && !s->dma_src.hbm.indexed)
-		return t->dge_trigger;
-	return t->dma_trigger;
+	/* Unknown: as the compiler does, hardware where it can. */
+	if (mode == NEURON_DGE_UNKNOWN && s->cur->w.opcode == NEURON_OP_DMA_COPY)
+		hw = (s->engine == NEURON_ENGINE_SP || s->engine == NEURON_ENGINE_ACT) &&
+		     (is_dynamic(s, 0, dst) || is_dynamic(s, 1, src)) &&
+		     dst->dtype == src->dtype && !dst->hbm.indexed && !src->hbm.indexed;
+	return hw && t->dge_trigger ? t->dge_trigger : t->dma_trigger;
 }
 
 bool dma_full(const struct stream *s)
@@ -305,11 +75,36 @@ bool dma_full(const struct stream *s)
 	return c->queue[s->cur->w.aux & 0xff].depth >= DMA_QUEUE_DEPTH;
 }
 
-void dma_issue(struct stream *s, uint64_t now)
+static struct xfer *xfer_make(struct stream *s)
+{
+	unsigned int sources = s->cur->w.words - 2u, core = s->cur->w.aux >> NEURON_DMA_CORE_SHIFT;
+	struct xfer *t = xfer_get(s->x);
+
+	if (!t)
+		return NULL;
+	memset(t, 0, offsetof(struct xfer, dst));
+	if (sources > 1) {
+		t->more = malloc((sources - 1) * sizeof(*t->more));
+		if (!t->more) {
+			xfer_put(s->x, t);
+			return NULL;
+		}
+		memcpy(t->more, &s->dma_src[1], (sources - 1) * sizeof(*t->more));
+	}
+	t->sources = sources;
+	t->dst = s->dma_dst;
+	t->src = s->dma_src[0];
+	t->cost = s->dma_cost;
+	t->left = t->cost.work;
+	t->sem_core = core ? core - 1 : s->core;
+	return t;
+}
+
+void dma_issue(struct stream *s, uint64_t written)
 {
 	struct exec_core *c = stream_core(s);
 	struct exec *x = s->x;
-	struct xfer *t = xfer_get(x);
+	struct xfer *t = xfer_make(s);
 	struct dma_queue *q;
 	uint64_t due;
 
@@ -317,17 +112,13 @@ void dma_issue(struct stream *s, uint64_t now)
 		exec_fault(x, s, NEURON_FAULT_INTERNAL);
 		return;
 	}
-	memset(t, 0, offsetof(struct xfer, dst));
 	t->insn = s->cur;
 	t->pc = s->pc;
 	t->engine = s->engine;
 	t->queue = s->cur->w.aux & 0xff;
 	t->priority = (s->cur->w.aux >> 8) & 3;
-	t->issue = now;
-	t->arrive = now + exec_latency(x, trigger_ticks(s));
-	t->dst = s->dma_dst;
-	t->src = s->dma_src;
-	xfer_cost(x, t);
+	t->issue = x->now;
+	t->arrive = written + exec_latency(x, trigger_ticks(s));
 	if (x->strict)
 		t->msg = check_xfer_issue(s);
 	q = &c->queue[t->queue];
@@ -377,11 +168,10 @@ static uint64_t demand(const struct exec *x, const struct exec_core *c, unsigned
 
 		if (!moves(x, t, best))
 			continue;
-		*width += t->width;
-		if (t->work)
-			rate += (uint64_t)((unsigned __int128)t->bytes *
-					   (t->dst.is_hbm + t->src.is_hbm) *
-					   TICKS_PER_NS_X10 * 256 / 10 / t->work);
+		*width += t->cost.width;
+		if (t->cost.work)
+			rate += (uint64_t)((unsigned __int128)t->cost.bytes * t->cost.hbm *
+					   TICKS_PER_NS_X10 * 256 / 10 / t->cost.work);
 	}
 	if (*width > DMA_ENGINES)
 		rate = rate * DMA_ENGINES / *width;
@@ -496,7 +286,9 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	}
 	if (w->update.op & NEURON_UPDATE_OP_MASK) {
 		struct update u = {
-			.time = x->now + exec_latency(x, x->timing->dma_sem), .pc = t->pc,
+			.time = x->now + exec_latency(x, x->timing->dma_sem +
+						      (t->sem_core != c->index ? x->timing->remote_sem : 0)),
+			.pc = t->pc,
 			.debug_id = w->debug_id, .u = w->update, .engine = t->engine,
 			.from = NEURON_ENGINE_DMA, .opcode = w->opcode,
 		};
@@ -507,7 +299,7 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 		q->last_update = u.time;
 		if (x->strict)
 			u.msg = check_xfer_message(x, c, t);
-		sync_send(x, c->index, &u);
+		sync_send(x, t->sem_core, &u);
 	}
 	q->head = t->next;
 	if (!q->head)
@@ -527,7 +319,7 @@ static void trace_xfer(struct exec *x, struct exec_core *c, struct dma_queue *q,
 		.core = c->index, .engine = NEURON_ENGINE_DMA, .queue = t->queue,
 		.wait = NEURON_TRACE_WAIT_ENGINE,
 		.wait_engine = q->free_at > t->arrive ? NEURON_ENGINE_DMA : t->engine,
-		.bytes = htole32(t->bytes > UINT32_MAX ? UINT32_MAX : t->bytes),
+		.bytes = htole32(t->cost.bytes > UINT32_MAX ? UINT32_MAX : t->cost.bytes),
 	};
 
 	t->trace = trace_add(x, &rec);
@@ -542,7 +334,7 @@ static void begin(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	t->running = true;
 	t->start = x->now;
 	trace_xfer(x, c, q, t);
-	x->job->counters[c->index].dma_bytes += t->bytes;
+	x->job->counters[c->index].dma_bytes += t->cost.bytes;
 	x->stochastic = c->stochastic;
 	copy_run_xfer(x, c, t);
 }

@@ -299,6 +299,8 @@ static bool words_ok(const struct neuron_insn *w, const struct isa_row *row)
 {
 	unsigned int index = w->flags & NEURON_FLAG_INDIRECT ? 1 : 0;
 
+	if (w->opcode == NEURON_OP_DMA_COMPUTE)
+		return !index && w->words >= row->words && w->words < row->words + NEURON_DMA_SOURCES;
 	if (row->cost == NEURON_COST_DMA)
 		return !index && w->words == row->words;
 	return w->words == row->words + index;

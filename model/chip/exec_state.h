@@ -11,6 +11,9 @@
 #ifndef NEURON_CHIP_EXEC_STATE_H
 #define NEURON_CHIP_EXEC_STATE_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "core.h"
 #include "numeric.h"
 #include "timing.h"
@@ -178,13 +181,36 @@ struct hbm_opnd {
 	uint64_t row_bound;
 };
 
+/**
+ * struct dma_side - an operand of a transfer
+ * @core: SBUF: program core whose SBUF it is
+ * @remote: that is not the core of the stream
+ */
 struct dma_side {
 	bool is_hbm;
+	bool remote;
+	uint8_t core;
 	uint8_t dtype;
 	uint8_t bytes;
 	uint64_t elements;
 	struct opnd sb;
 	struct hbm_opnd hbm;
+};
+
+/**
+ * struct dma_cost - what a transfer takes
+ * @work: ticks that it takes alone, << 8
+ * @bytes: moved
+ * @rows: descriptors
+ * @width: DMA engines it uses
+ * @hbm: times that its bytes cross HBM
+ */
+struct dma_cost {
+	uint64_t work;
+	uint64_t bytes;
+	uint64_t rows;
+	unsigned int width;
+	unsigned int hbm;
 };
 
 #define RECENT	4
@@ -231,7 +257,8 @@ struct stream {
 	struct cause cause;
 	struct opnd op[NEURON_INSN_APS];
 	struct scalar imm[NEURON_INSN_IMMS];
-	struct dma_side dma_dst, dma_src;
+	struct dma_side dma_dst, dma_src[NEURON_DMA_SOURCES];
+	struct dma_cost dma_cost;
 	uint32_t cycles;
 	uint64_t macs;
 	struct recent {
@@ -247,9 +274,9 @@ struct stream {
 /**
  * struct xfer - a DMA transfer on its way
  * @arrive: ticks when its trigger has reached the queue
- * @work: ticks that it takes alone, << 8
- * @left: of @work
- * @width: DMA engines it uses
+ * @left: of cost.work
+ * @sem_core: program core of its semaphore
+ * @sources: operands that are read; @more has all but the first
  * @trace: index of its record
  */
 struct xfer {
@@ -263,14 +290,20 @@ struct xfer {
 	uint64_t issue;
 	uint64_t arrive;
 	uint64_t start;
-	uint64_t work;
 	uint64_t left;
-	unsigned int width;
-	uint64_t bytes;
+	struct dma_cost cost;
 	uint64_t trace;
 	uint32_t msg;		/* strict: clock of the stream when it was issued */
+	uint8_t sem_core;
+	uint8_t sources;
+	struct dma_side *more;
 	struct dma_side dst, src;
 };
+
+static inline const struct dma_side *xfer_source(const struct xfer *t, unsigned int i)
+{
+	return i ? &t->more[i - 1] : &t->src;
+}
 
 struct dma_queue {
 	struct xfer *head, *tail;
@@ -375,6 +408,7 @@ struct exec {
 	size_t words;
 	struct xfer *free_xfer;
 	float *row[3];
+	struct copy *copy;	/* exec_copy.c */
 	struct check *check;
 	struct neuron_trace_record *trace;	/* neuron/trace.h */
 	uint64_t trace_count, trace_room, trace_max;
@@ -453,9 +487,13 @@ void debug_run(struct stream *s);
 bool dma_prepare(struct stream *s);
 /* Word @index of the current instruction as an operand in HBM; @need: NEURON_ARG_*. */
 bool dma_hbm_side(struct stream *s, unsigned int index, unsigned int need, struct dma_side *side);
+/* Ticks that the issuing sequencer, and with software descriptors POOL, is busy. */
+uint64_t dma_issue_ticks(const struct stream *s);
+bool dma_is_swdge(const struct stream *s);
 /* The current instruction's queue takes no more. */
 bool dma_full(const struct stream *s);
-void dma_issue(struct stream *s, uint64_t first_byte);
+/* @written: ticks when the descriptors are there. */
+void dma_issue(struct stream *s, uint64_t written);
 void dma_event(struct exec *x, struct exec_core *c);
 void dma_reset(struct exec *x, struct exec_core *c);
 
@@ -491,6 +529,28 @@ void dve_run(struct stream *s);
 
 bool pool_prepare(struct stream *s);
 void pool_run(struct stream *s);
+
+/* --- dma_operand.c -------------------------------------------------------------------- */
+
+/* Elements of the longest run without gaps at the operand's inner end. */
+uint64_t side_run(const struct dma_side *side);
+/* op0 of DMA_TRANSPOSE: rank, then axes; NULL: none. */
+const uint8_t *dma_axes(unsigned int op);
+
+/* Value @r of an index tile, column by column. */
+static inline uint32_t hbm_index_bits(const struct hbm_opnd *h, unsigned int r)
+{
+	const uint8_t *at = h->index.base + r % h->index.parts * h->index.stride;
+	unsigned int d, n = r / h->index.parts;
+	uint32_t bits;
+
+	for (d = 0; d < h->index.dims; d++) {
+		at += (int64_t)(n % h->index.num[d]) * h->index.step[d];
+		n /= h->index.num[d];
+	}
+	memcpy(&bits, at, 4);
+	return le32toh(bits);
+}
 
 /* --- exec_copy.c ---------------------------------------------------------------------- */
 

@@ -27,7 +27,9 @@ static const struct timing timings[] = {
 		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300),						/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
-		.dma_rate = 17, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.dma_rate = 1700, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.swdge_row_cycles = 8,							/* [us] */
+		.transpose_hbm = 90, .transpose_sbuf = 50,				/* [dma] */
 		.dma_sem = NS_TICKS(50),						/* [us] */
 		.hbm_rate = 410, .cores_per_stack = 1,					/* [arch] 0.82 TB/s */
 	},
@@ -43,7 +45,9 @@ static const struct timing timings[] = {
 		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300), .dge_trigger = NS_TICKS(600),		/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
-		.dma_rate = 23, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.dma_rate = 2325, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.swdge_row_cycles = 8,							/* [us] */
+		.transpose_hbm = 90, .transpose_sbuf = 50,				/* [dma] */
 		.dma_sem = NS_TICKS(50),						/* [us] */
 		.hbm_rate = 725, .cores_per_stack = 2,					/* [arch] 2.9 TB/s */
 		.fast_dve = true,
@@ -59,10 +63,12 @@ static const struct timing timings[] = {
 		.hbm_way = NS_TICKS(300), .remote_sem = NS_TICKS(500),			/* [us] */
 		.dma_trigger = NS_TICKS(1300), .dge_trigger = NS_TICKS(600),		/* [dma] */
 		.dma_issue_cycles = 64,							/* [us] */
-		.dma_rate = 33, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.dma_rate = 3300, .dma_row_overhead = 150, .dma_row_min = 2470,		/* [dma] */
+		.swdge_row_cycles = 8,							/* [us] */
+		.transpose_hbm = 90, .transpose_sbuf = 50,				/* [dma] */
 		.dma_sem = NS_TICKS(50),						/* [us] */
 		.hbm_rate = 1225, .cores_per_stack = 2,					/* [arch] 4.9 TB/s */
-		.fast_dve = true, .fast_act = true, .dma_priority = true,
+		.fast_dve = true, .fast_act = true, .dma_priority = true, .sbuf_add_full = true,
 	},
 };
 
@@ -243,5 +249,5 @@ uint64_t timing_dma_rows(const struct timing *t, uint64_t rows, uint64_t bytes)
 	if (cost < t->dma_row_min)
 		cost = t->dma_row_min;
 	/* Rows and bytes are below 2^40 and 2^38: the caller bounds their product. */
-	return (uint64_t)((unsigned __int128)rows * cost * TICKS_PER_NS_X10 * 256 / (10ull * t->dma_rate));
+	return (uint64_t)((unsigned __int128)rows * cost * TICKS_PER_NS_X10 * 2560 / t->dma_rate);
 }

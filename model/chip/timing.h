@@ -30,9 +30,12 @@
  * @dma_trigger: ticks from a DMA instruction's start to its transfer's first byte
  * @dge_trigger: the same through a hardware descriptor generator; 0: none
  * @dma_issue_cycles: issuing engine's time for a DMA instruction
- * @dma_rate: bytes per ns of one DMA engine
+ * @dma_rate: bytes per 100 ns of one DMA engine
  * @dma_row_overhead: bytes worth of time that every row adds
  * @dma_row_min: bytes worth of time that a row takes at least
+ * @swdge_row_cycles: POOL's time to write one descriptor
+ * @transpose_hbm, @transpose_sbuf: per cent of the copy rate, with and without HBM
+ * @sbuf_add_full: adding to SBUF goes at the copy rate
  * @dma_sem: ticks from a transfer's last byte until its semaphore update
  * @hbm_rate: bytes per ns of one HBM stack
  * @cores_per_stack: cores that share a stack
@@ -55,6 +58,9 @@ struct timing {
 	uint32_t dma_rate;
 	uint32_t dma_row_overhead;
 	uint32_t dma_row_min;
+	uint32_t swdge_row_cycles;
+	uint32_t transpose_hbm, transpose_sbuf;
+	bool sbuf_add_full;
 	uint64_t dma_sem;
 	uint32_t hbm_rate;
 	uint32_t cores_per_stack;

@@ -22,6 +22,7 @@
 #define NEURON_REG_NONE		0xff
 #define NEURON_PSUM_BANK_BYTES	2048
 #define NEURON_PSUM_BANKS	8
+#define NEURON_DMA_SOURCES	16	/* of DMA_COMPUTE */
 #define NEURON_NOTIFY_QUEUES	16	/* notification queues that NOTIFY names */
 #define NEURON_DMA_QUEUES	16	/* DMA queues of a core that instructions name */
 #define NEURON_AP_DIMS		4
@@ -187,6 +188,27 @@ struct neuron_imm {
 #define NEURON_FLAG_INDIRECT	(1u << 11)	/* v4: a last word gives index tiles */
 #define NEURON_FLAGS		0xfffu
 
+/* aux of a DMA instruction. */
+#define NEURON_DMA_QUEUE_MASK	0xffu		/* queue */
+#define NEURON_DMA_PRIORITY_SHIFT 8		/* two bits: 0 high to 3 */
+#define NEURON_DMA_DGE_SHIFT	16		/* two bits: enum neuron_dge */
+#define NEURON_DMA_CORE_SHIFT	24		/* semaphore's core: 0 own, else program core + 1 */
+
+/* Who writes a transfer's descriptors: values of the public nki.isa.dge_mode. */
+enum neuron_dge {
+	NEURON_DGE_UNKNOWN	= 0,
+	NEURON_DGE_SWDGE	= 1,	/* POOL, in its stream and its time */
+	NEURON_DGE_HWDGE	= 2,	/* hardware, from Trn2 on in SP's and ACT's streams */
+	NEURON_DGE_NONE		= 3,	/* the host, at load */
+};
+
+/* op0 of DMA_TRANSPOSE: dst's axis k is src's axis axes[k]. */
+enum neuron_axes {
+	NEURON_AXES_10		= 0,
+	NEURON_AXES_210		= 1,
+	NEURON_AXES_3120	= 2,
+};
+
 /* Accumulator commands, published values. */
 enum neuron_acc_cmd {
 	NEURON_ACC_IDLE		= 0,
@@ -211,8 +233,7 @@ enum neuron_acc_cmd {
  *	started are not among those; each queue has its own order
  * @ap: access pattern 0 (dst), 1, 2
  * @imm: scalar operands
- * @aux: register, branch target, dimension count, or for DMA: queue in bits 7:0,
- *	priority in bits 15:8
+ * @aux: register, branch target, dimension count, or for DMA: NEURON_DMA_*
  */
 struct neuron_insn {
 	__u8 opcode;
@@ -249,11 +270,12 @@ struct neuron_insn_ext {
 };
 
 /**
- * struct neuron_dma_operand - second and third word of a DMA instruction
+ * struct neuron_dma_operand - words of a DMA instruction behind the first: dst, sources
  * @space: NEURON_SPACE_HBM: this operand; NEURON_SPACE_SBUF: the access pattern
- *	in the first word (0 dst, 1 src) and the rest of this word is 0
+ *	in the first word (0 dst, 1 src; for a source of DMA_COMPUTE it is @index of
+ *	this word), @arg, and the rest of this word is 0
  * @dtype: enum neuron_dtype
- * @arg: argument number
+ * @arg: argument number. SBUF: 0 this core's, else that of program core @arg - 1
  * @dims: dimensions in use, 1 to 5
  * @offset_reg: register times @offset_scale is added to @offset, or NEURON_REG_NONE
  * @count_reg: register that replaces count[@count_dim], or NEURON_REG_NONE
@@ -263,7 +285,7 @@ struct neuron_insn_ext {
  * @count: elements by dimension, innermost first
  * @flags: 0
  * @stride: bytes by dimension, signed
- * @index: (P, 1) index tile in SBUF, uint32 or int32; space NONE: no gather
+ * @index: (P, 1) index tile (DMA_TRANSPOSE: (P, C), taken column by column) in SBUF, uint32 or int32; space NONE: no gather
  * @index_dim: dimension of @stride that an index is multiplied with
  * @row_bound: indices must be below it; 0: the argument's size decides
  *
