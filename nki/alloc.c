@@ -82,18 +82,53 @@ static void link_buf(struct nki_kernel *k, struct nki_buf *buf)
 	k->bufs_tail = &buf->next;
 }
 
+static struct nki_buf *find_tensor(struct nki_kernel *k, const char *name)
+{
+	for (struct nki_buf *b = k->bufs; b; b = b->next) {
+		if (b->name && !strcmp(b->name, name))
+			return b;
+	}
+	return NULL;
+}
+
+/* The other core has it: the same argument. */
+static struct nki_view share_tensor(struct nki_kernel *k, struct nki_loc loc,
+				    const struct nki_buf *other, enum nki_tensor_kind kind,
+				    enum nki_dtype dtype, const uint32_t *num, size_t dims)
+{
+	struct nki_buf *buf;
+
+	if (other->kind != kind || other->dtype != dtype || other->dims != dims ||
+	    memcmp(other->num, num, dims * sizeof(*num))) {
+		nki_fail(k, loc, "tensor \"%s\" has another kind, type or shape on the other core (%s:%d)",
+			 other->name, other->loc.file, other->loc.line);
+		return NKI_NONE;
+	}
+	buf = nki_new_buf(k, loc, NEURON_SPACE_HBM, dtype, num, dims);
+	if (!buf)
+		return NKI_NONE;
+	buf->bytes = other->bytes;
+	buf->kind = kind;
+	buf->name = other->name;
+	buf->data = other->data;
+	buf->arg = other->arg;
+	link_buf(k, buf);
+	k->built = false;
+	return nki_whole(buf);
+}
+
 static bool check_name(struct nki_kernel *k, struct nki_loc loc, const char *name)
 {
+	struct nki_buf *b;
+
 	if (!name || !*name || strlen(name) > 255) {
 		nki_fail(k, loc, "a tensor's name must have 1 to 255 bytes");
 		return false;
 	}
-	for (struct nki_buf *b = k->bufs; b; b = b->next) {
-		if (b->name && !strcmp(b->name, name)) {
-			nki_fail(k, loc, "tensor \"%s\" exists already (%s:%d)", name, b->loc.file,
-				 b->loc.line);
-			return false;
-		}
+	b = find_tensor(k, name);
+	if (b) {
+		nki_fail(k, loc, "tensor \"%s\" exists already (%s:%d)", name, b->loc.file, b->loc.line);
+		return false;
 	}
 	return true;
 }
@@ -102,13 +137,16 @@ struct nki_view nki_tensor_(struct nki_kernel *k, struct nki_loc loc, enum nki_t
 			    const char *name, enum nki_dtype dtype, const void *data,
 			    const uint32_t *num, size_t dims)
 {
-	struct nki_buf *buf;
+	struct nki_buf *buf, *other;
 	uint64_t elements;
 
 	if (!nki_ok(k) || !check_shape(k, loc, dtype, num, dims, &elements) ||
 	    !check_name(k, loc, name))
 		return NKI_NONE;
-	if (k->arg_count == NEURON_MAX_ARGS) {
+	other = k->peer ? find_tensor(k->peer, name) : NULL;
+	if (other)
+		return share_tensor(k, loc, other, kind, dtype, num, dims);
+	if (k->root->arg_count == NEURON_MAX_ARGS) {
 		nki_fail(k, loc, "more than %d tensors", NEURON_MAX_ARGS);
 		return NKI_NONE;
 	}
@@ -131,7 +169,7 @@ struct nki_view nki_tensor_(struct nki_kernel *k, struct nki_loc loc, enum nki_t
 			return NKI_NONE;
 		memcpy(buf->data, data, buf->bytes);
 	}
-	buf->arg = k->arg_count++;
+	buf->arg = k->root->arg_count++;
 	link_buf(k, buf);
 	k->built = false;
 	return nki_whole(buf);

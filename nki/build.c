@@ -11,12 +11,10 @@
 
 static const struct nki_loc here = { "nki", 0, "nki_build" };
 
-int nki_finish(struct nki_kernel *k)
+static int finish_core(struct nki_kernel *k)
 {
 	int ret;
 
-	if (!k)
-		return -ENOMEM;
 	if (!nki_ok(k))
 		return -EINVAL;
 	if (k->loop) {
@@ -35,6 +33,21 @@ int nki_finish(struct nki_kernel *k)
 	return ret;
 }
 
+/* Of a two-core program the other core is finished too: they meet in sendrecv. */
+int nki_finish(struct nki_kernel *k)
+{
+	int ret;
+
+	if (!k)
+		return -ENOMEM;
+	if (k->peer && nki_ok(k) && nki_ok(k->peer) && (!k->built || !k->peer->built))
+		nki_meet(k->root);
+	ret = finish_core(k);
+	if (!ret && k->peer)
+		ret = finish_core(k->peer);
+	return ret;
+}
+
 void nki_info_json(struct nki_kernel *k, const char *json)
 {
 	json_t *old, *more;
@@ -42,6 +55,7 @@ void nki_info_json(struct nki_kernel *k, const char *json)
 
 	if (!nki_ok(k))
 		return;
+	k = k->root;
 	more = json_loads(json ? json : "", 0, &error);
 	if (!json_is_object(more)) {
 		nki_fail(k, (struct nki_loc){ "nki", 0, "nki_info_json" }, "not a JSON object: %s",
@@ -96,25 +110,12 @@ static void fill_args(struct nki_kernel *k, struct neff_arg *args)
 	}
 }
 
-/* Everything in the structure is borrowed from the kernel, but args and lines. */
-static int fill_neff(struct nki_kernel *k, struct neff *neff)
+static int fill_core(struct nki_kernel *k, struct neff_core *core)
 {
-	struct neff_core *core = &neff->core[0];
-
-	memset(neff, 0, sizeof(*neff));
-	strcpy(neff->name, k->name);
-	snprintf(neff->tool_version, sizeof(neff->tool_version), "neuron-accel %s", NKI_VERSION);
-	strcpy(neff->target, k->arch->name);
-	neff->isa_version = NEURON_ISA_VERSION;
-	neff->nc_version = k->arch->nc_version;
-	neff->core_count = 1;
-	neff->arg_count = k->arg_count;
-	neff->args = calloc(k->arg_count + 1, sizeof(*neff->args));
 	core->lines = calloc(k->line_count + 1, sizeof(*core->lines));
-	if (!neff->args || !core->lines)
+	if (!core->lines)
 		return -ENOMEM;
-	fill_args(k, neff->args);
-	core->semaphore_count = k->semaphores;
+	core->semaphore_count = k->peer ? NEURON_SEMAPHORES : k->semaphores;
 	core->line_count = k->line_count;
 	for (size_t i = 0; i < k->line_count; i++)
 		core->lines[i] = (struct neff_line){ (char *)k->lines[i].file, (char *)k->lines[i].name,
@@ -126,18 +127,71 @@ static int fill_neff(struct nki_kernel *k, struct neff *neff)
 	return 0;
 }
 
+/* Everything in the structure is borrowed from the kernel, but args and lines. */
+static int fill_neff(struct nki_kernel *k, struct neff *neff)
+{
+	int ret;
+
+	memset(neff, 0, sizeof(*neff));
+	strcpy(neff->name, k->name);
+	snprintf(neff->tool_version, sizeof(neff->tool_version), "neuron-accel %s", NKI_VERSION);
+	strcpy(neff->target, k->arch->name);
+	neff->isa_version = NEURON_ISA_VERSION;
+	neff->nc_version = k->arch->nc_version;
+	neff->core_count = k->cores;
+	neff->arg_count = k->arg_count;
+	neff->args = calloc(k->arg_count + 1, sizeof(*neff->args));
+	if (!neff->args)
+		return -ENOMEM;
+	fill_args(k, neff->args);
+	ret = fill_core(k, &neff->core[0]);
+	if (!ret && k->peer) {
+		fill_args(k->peer, neff->args);
+		ret = fill_core(k->peer, &neff->core[1]);
+	}
+	return ret;
+}
+
+/* The numbers that DEBUG_PRINT leaves in its buffer, as names. */
+static void tell_prefixes(struct nki_kernel *k)
+{
+	json_t *names, *top;
+	char *text;
+
+	if (!k->prefixes)
+		return;
+	names = json_array();
+	for (unsigned int i = 0; i < k->prefixes; i++)
+		json_array_append_new(names, json_string(k->prefix[i]));
+	top = json_pack("{s:{s:s, s:o}}", "device_print", "tensor", NKI_DEBUG_TENSOR, "prefixes", names);
+	text = top ? json_dumps(top, JSON_COMPACT) : NULL;
+	if (text)
+		nki_info_json(k, text);
+	else
+		nki_fail(k, here, "a prefix is not UTF-8, or the host is out of memory");
+	free(text);
+	json_decref(top);
+}
+
 int nki_build(struct nki_kernel *k, void **bytes, size_t *size)
 {
 	struct neff neff;
-	int ret = nki_finish(k);
+	int ret;
 
+	if (k)
+		k = k->root;
+	ret = nki_finish(k);
 	if (ret)
 		return ret;
+	tell_prefixes(k);
+	if (!nki_ok(k))
+		return -EINVAL;
 	ret = fill_neff(k, &neff);
 	if (!ret)
 		ret = neff_write(&neff, k->info_json, bytes, size);
 	free(neff.args);
 	free(neff.core[0].lines);
+	free(neff.core[1].lines);
 	if (ret)
 		nki_fail(k, here, "the NEFF could not be written: %s", strerror(-ret));
 	return ret;

@@ -24,6 +24,9 @@ struct nki_kernel *nki_kernel_new(const char *name, const char *arch)
 		return NULL;
 	k->bufs_tail = &k->bufs;
 	k->edges_tail = &k->edges;
+	k->exchanges_tail = &k->exchanges;
+	k->root = k;
+	k->cores = 1;
 	k->drop = -1;
 	k->arch = &archs[0];
 	if (getenv("NKI_DROP_SEMAPHORE"))
@@ -57,8 +60,13 @@ void nki_free_chunks(struct nki_chunk **list)
 
 void nki_kernel_free(struct nki_kernel *k)
 {
-	if (!k)
+	if (!k || k->root != k)
 		return;
+	if (k->peer) {
+		k->peer->root = k->peer;
+		k->peer->peer = NULL;
+		nki_kernel_free(k->peer);
+	}
 	for (unsigned int e = 0; e < NKI_ENGINES; e++)
 		free(k->stream[e].word);
 	nki_free_chunks(&k->chunks);
@@ -70,7 +78,9 @@ void nki_kernel_free(struct nki_kernel *k)
 
 const char *nki_error(const struct nki_kernel *k)
 {
-	return k ? k->error : "out of memory";
+	if (!k)
+		return "out of memory";
+	return !k->error && k->root == k && k->peer ? k->peer->error : k->error;
 }
 
 bool nki_ok(const struct nki_kernel *k)

@@ -2,7 +2,7 @@
 /* Registers and device loops. */
 #include <string.h>
 
-#include "priv.h"
+#include "rules.h"
 
 bool nki_reg_ok(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg)
 {
@@ -130,23 +130,56 @@ void nki_register_alu_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg 
 
 static bool one_word(struct nki_kernel *k, struct nki_loc loc, struct nki_view v)
 {
-	if (v.buf->space != NEURON_SPACE_SBUF || v.num[0] != 1 || nki_free_elements(v) != 1 ||
-	    nki_dtype_size(v.dtype) != 4 || v.count_reg.id) {
-		nki_fail(k, loc, "the view must be one 32-bit element of SBUF");
+	bool hbm = v.buf->space == NEURON_SPACE_HBM;
+	uint64_t n = hbm ? v.num[0] * nki_free_elements(v) : nki_free_elements(v);
+
+	if (v.buf->space == NEURON_SPACE_PSUM || (!hbm && v.num[0] != 1) || n != 1 ||
+	    nki_dtype_size(v.dtype) != 4 || v.count_reg.id || v.index || v.indirect) {
+		nki_fail(k, loc, "the view must be one 32-bit element of SBUF or HBM");
 		return false;
 	}
+	return true;
+}
+
+/* READ: the operand is in a second word. */
+static bool put_hbm_source(struct nki_kernel *k, struct nki_loc loc, struct nki_regop *r,
+			   struct nki_insn *tmp, struct nki_view v)
+{
+	if (!nki_put_hbm_word(k, loc, tmp, v, false))
+		return false;
+	r->w.words = 2;
+	r->more = tmp->more;
+	r->regs |= tmp->regs;
+	r->has_access = tmp->accesses;
+	if (tmp->accesses)
+		r->access = tmp->access[0];
 	return true;
 }
 
 void nki_register_load_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg,
 			struct nki_view v)
 {
-	struct nki_regop *r = new_regop(k, loc, NEURON_OP_TENSOR_LOAD, reg);
-	struct nki_insn tmp = { 0 };
+	struct nki_insn tmp = { .w.words = 1 };
+	struct nki_regop *r;
+	bool hbm;
 
-	if (!r || !nki_live(k, loc, "the source", v) || !one_word(k, loc, v) ||
-	    !nki_put_ap(k, loc, "the source", v, 0, &r->w.ap[1], NULL) ||
-	    !nki_put_fix(k, loc, &tmp, v, 1, &r->w.ap[1].offset_reg))
+	if (!nki_ok(k) || !nki_live(k, loc, "the source", v) || !one_word(k, loc, v))
+		return;
+	hbm = v.buf->space == NEURON_SPACE_HBM;
+	if (hbm && !nki_find_row(OP_READ).engines) {
+		nki_fail(k, loc, "the instruction set has no opcode 0x%02x", OP_READ);
+		return;
+	}
+	r = new_regop(k, loc, hbm ? (enum neuron_opcode)OP_READ : NEURON_OP_TENSOR_LOAD, reg);
+	if (!r)
+		return;
+	if (hbm) {
+		if (put_hbm_source(k, loc, r, &tmp, v))
+			add_regop(k, r);
+		return;
+	}
+	if (!nki_put_ap(k, loc, "the source", v, 0, &r->w.ap[1], NULL, true) ||
+	    !nki_put_fix(k, loc, &tmp, v, &r->w.ap[1].offset_reg))
 		return;
 	nki_view_access(v, false, &r->access);
 	r->has_access = true;
@@ -159,14 +192,24 @@ void nki_register_load_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg
 void nki_register_store_(struct nki_kernel *k, struct nki_loc loc, struct nki_view v,
 			 struct nki_reg reg, const struct nki_engine_args *args)
 {
-	enum neuron_engine engine = args->engine ? (enum neuron_engine)args->engine : NEURON_ENGINE_SP;
 	struct nki_insn *insn;
+	bool hbm;
 
 	if (!nki_ok(k) || !nki_live(k, loc, "the destination", v) || !one_word(k, loc, v))
 		return;
-	insn = nki_new_insn(k, loc, NEURON_OP_TENSOR_STORE, engine);
-	if (insn && nki_put_view(k, loc, insn, 0, "the destination", v, 0) &&
-	    nki_put_scalar(k, loc, insn, 0, "the register", nki_reg_as(reg, v.dtype), 1))
+	hbm = v.buf->space == NEURON_SPACE_HBM;
+	insn = nki_begin(k, loc, hbm ? OP_WRITE : NEURON_OP_TENSOR_STORE, args->engine, NKI_ENGINE_SYNC);
+	if (!insn)
+		return;
+	if (hbm) {
+		insn->w.words = 1;
+		insn->more = NULL;
+		if (!nki_put_hbm_word(k, loc, insn, v, true))
+			return;
+	} else if (!nki_put_view(k, loc, insn, 0, "the destination", v, 0)) {
+		return;
+	}
+	if (nki_put_scalar(k, loc, insn, 0, "the register", nki_reg_as(reg, v.dtype), 1))
 		nki_emit(k, insn);
 }
 
@@ -234,8 +277,19 @@ struct nki_reg nki_for_begin_(struct nki_kernel *k, struct nki_loc loc, int32_t 
 		loop->hi_regs = 1ull << (hi.reg.id - 1);
 	set_range(k, reg, lo, hi, step);
 	k->loop = loop;
-	k->weights_valid = false;
+	nki_forget_weights(k);
 	return reg;
+}
+
+/* The body is over, and so are its registers. */
+static void leave(struct nki_kernel *k)
+{
+	for (unsigned int id = 1; id <= NKI_PHYS_REGS; id++) {
+		if (k->reg[id].used && k->reg[id].loop == k->loop)
+			k->reg[id].used = false;
+	}
+	k->loop = k->loop->parent;
+	nki_forget_weights(k);
 }
 
 struct nki_reg nki_for_end_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg i)
@@ -244,17 +298,121 @@ struct nki_reg nki_for_end_(struct nki_kernel *k, struct nki_loc loc, struct nki
 
 	if (!k || !k->loop)
 		return none;
-	if (k->loop->reg != i.id - 1) {
+	if (k->loop->conditional || k->loop->reg != i.id - 1) {
 		nki_fail(k, loc, "an inner loop was left with break, goto or return");
 		return none;
 	}
-	/* Registers of the body end with it. */
-	for (unsigned int id = 1; id <= NKI_PHYS_REGS; id++) {
-		if (k->reg[id].used && k->reg[id].loop == k->loop)
-			k->reg[id].used = false;
-	}
+	leave(k);
 	k->reg[i.id] = (struct nki_reg_info){ 0 };
-	k->loop = k->loop->parent;
-	k->weights_valid = false;
 	return none;
+}
+
+/* ------------------------------------------------------------------------ */
+/* while								    */
+
+bool nki_while_begin_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg)
+{
+	struct nki_item *item;
+	struct nki_loop *loop;
+
+	if (!nki_ok(k) || !nki_reg_ok(k, loc, reg))
+		return false;
+	loop = new_loop(k, loc);
+	item = loop ? nki_add_item(k, nki_current_seq(k), NKI_ITEM_LOOP) : NULL;
+	if (!item)
+		return false;
+	item->loop = loop;
+	loop->conditional = true;
+	loop->hi = nki_regval(reg);
+	loop->hi_regs = 1ull << (reg.id - 1);
+	loop->reg = NKI_PHYS_REGS;
+	k->loop = loop;
+	nki_forget_weights(k);
+	return true;
+}
+
+bool nki_while_end_(struct nki_kernel *k, struct nki_loc loc)
+{
+	if (!k || !k->loop)
+		return false;
+	if (!k->loop->conditional)
+		nki_fail(k, loc, "an inner loop was left with break, goto or return");
+	else
+		leave(k);
+	return false;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Unrolled loops and rings						    */
+
+struct nki_unroll nki_unroll_begin_(struct nki_kernel *k, struct nki_loc loc, int32_t lo, int32_t hi,
+				    int32_t step, unsigned int n)
+{
+	struct nki_unroll u = { .step = step, .n = n };
+
+	if (!nki_ok(k))
+		return u;
+	if (step < 1 || n < 1 || n > 64 || lo >= hi || ((int64_t)hi - lo) % ((int64_t)step * n) ||
+	    (int64_t)step * n > INT32_MAX) {
+		nki_fail(k, loc, "%d to %d, step %d, %u times; allowed: 1 to 64 times, and a multiple of n * step from lo to hi",
+			 lo, hi, step, n);
+		return u;
+	}
+	u.base = nki_for_begin_(k, loc, lo, nki_i32(hi), step * n);
+	return u;
+}
+
+/* The register of the next copy of the body; none: all are recorded. */
+struct nki_reg nki_unroll_step_(struct nki_kernel *k, struct nki_loc loc, struct nki_unroll *u)
+{
+	int32_t add = u->step * (int32_t)u->next;
+	struct nki_reg reg = u->base;
+
+	if (!nki_ok(k) || u->next == u->n)
+		return (struct nki_reg){ 0 };
+	if (u->next++) {
+		reg = nki_register_alloc_(k, loc);
+		nki_register_alu_(k, loc, reg, NKI_ADD, nki_regval(u->base), nki_i32(add));
+	}
+	if (nki_ok(k) && reg.id != u->base.id) {
+		k->reg[reg.id].ranged = true;
+		k->reg[reg.id].lo = k->reg[u->base.id].lo + add;
+		k->reg[reg.id].hi = k->reg[u->base.id].hi + add;
+	}
+	return nki_ok(k) ? reg : (struct nki_reg){ 0 };
+}
+
+struct nki_unroll nki_unroll_end_(struct nki_kernel *k, struct nki_loc loc, struct nki_unroll u)
+{
+	u.base = nki_for_end_(k, loc, u.base);
+	return u;
+}
+
+struct nki_ring nki_ring_(struct nki_kernel *k, struct nki_loc loc, unsigned int n,
+			  enum neuron_space space, enum nki_dtype dtype, const uint32_t *num,
+			  size_t dims)
+{
+	struct nki_ring ring = { .n = n };
+
+	if (nki_ok(k) && (!n || n > NKI_RING_MAX)) {
+		nki_fail(k, loc, "%u tiles; allowed: 1 to %d", n, NKI_RING_MAX);
+		ring.n = 1;
+	}
+	for (unsigned int i = 0; i < ring.n; i++)
+		ring.tile[i] = nki_tile_(k, loc, space, dtype, num, dims);
+	return ring;
+}
+
+struct nki_view nki_ring_next(struct nki_ring *ring)
+{
+	struct nki_view v = ring->tile[ring->next];
+
+	ring->next = (ring->next + 1) % (ring->n ? ring->n : 1);
+	return v;
+}
+
+void nki_ring_free_(struct nki_kernel *k, struct nki_loc loc, struct nki_ring ring)
+{
+	for (unsigned int i = 0; i < ring.n; i++)
+		nki_free_(k, loc, ring.tile[i]);
 }

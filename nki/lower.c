@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "priv.h"
+#include "rules.h"
 
 struct lower {
 	struct nki_kernel *k;
@@ -171,12 +171,18 @@ static void put_insn(struct lower *l, struct nki_insn *insn)
 		return;
 	for (unsigned int i = 0; i < insn->fixes; i++)
 		put_fix(l, &insn->fix[i], p->debug_id);
-	put_waits(l, p, &w);
-	if (signal)
+	put_waits(l, p, insn->befores ? NULL : &w);
+	for (unsigned int i = 0; i < insn->befores; i++)
+		put(l, &insn->before[i]);
+	if (insn->afters)
+		signal = NULL;
+	else if (signal)
 		w.update = signal_to(signal->sem, edge_value(signal));
 	put(l, &w);
 	for (unsigned int i = 1; i < w.words; i++)
-		put(l, &insn->dma[i - 1]);
+		put(l, &insn->more[i - 1]);
+	for (unsigned int i = 0; i < insn->afters; i++)
+		put(l, &insn->after[i]);
 	put_signals(l, p, signal);
 }
 
@@ -194,6 +200,8 @@ static void put_regop(struct lower *l, struct nki_regop *r)
 	if (signal)
 		w.update = signal_to(signal->sem, edge_value(signal));
 	put(l, &w);
+	for (unsigned int i = 1; i < w.words; i++)
+		put(l, &r->more[i - 1]);
 	put_signals(l, p, signal);
 }
 
@@ -235,23 +243,58 @@ static struct neuron_imm loop_end(const struct nki_loop *loop)
 }
 
 static void put_branch(struct lower *l, const struct nki_loop *loop, enum neuron_alu_op op,
-		       struct neuron_imm value, size_t target)
+		       struct neuron_imm value, struct neuron_imm other, size_t target)
 {
 	struct neuron_insn w = sequencer(NEURON_OP_COMPARE_BRANCH, loop->debug_id);
 
 	w.op[0] = op;
 	w.imm[0] = value;
-	w.imm[1] = loop_end(loop);
+	w.imm[1] = other;
 	w.aux = htole32(target);
 	put(l, &w);
 }
 
 static void put_seq(struct lower *l, struct nki_seq *seq);
 
-static void put_loop(struct lower *l, struct nki_loop *loop)
+/* Returns the number of the branch that leaves a loop without iterations, or SIZE_MAX. */
+static size_t put_loop_begin(struct lower *l, const struct nki_loop *loop)
 {
 	struct neuron_insn move = sequencer(NEURON_OP_REG_MOVE, loop->debug_id);
+	size_t skip;
+
+	if (!loop->conditional) {
+		move.imm[0] = int_imm(loop->lo);
+		move.aux = htole32(loop->reg);
+		put(l, &move);
+	}
+	skip = l->out->count;
+	if (loop->conditional)
+		put_branch(l, loop, NEURON_ALU_EQUAL, loop_end(loop), int_imm(0), 0);
+	else if (loop->hi.kind == NEURON_IMM_REG)
+		put_branch(l, loop, NEURON_ALU_GREATER_EQUAL, reg_imm(loop->reg), loop_end(loop), 0);
+	else
+		return SIZE_MAX;
+	return skip;
+}
+
+static void put_loop_end(struct lower *l, const struct nki_loop *loop, size_t top)
+{
 	struct neuron_insn add = sequencer(NEURON_OP_REG_ALU, loop->debug_id);
+
+	if (loop->conditional) {
+		put_branch(l, loop, NEURON_ALU_NOT_EQUAL, loop_end(loop), int_imm(0), top);
+		return;
+	}
+	add.op[0] = NEURON_ALU_ADD;
+	add.imm[0] = reg_imm(loop->reg);
+	add.imm[1] = int_imm(loop->step);
+	add.aux = htole32(loop->reg);
+	put(l, &add);
+	put_branch(l, loop, NEURON_ALU_LESS, reg_imm(loop->reg), loop_end(loop), top);
+}
+
+static void put_loop(struct lower *l, struct nki_loop *loop)
+{
 	unsigned int sum[NEURON_SEMAPHORES];
 	size_t skip, top;
 
@@ -260,21 +303,11 @@ static void put_loop(struct lower *l, struct nki_loop *loop)
 	put_waits(l, &loop->pre[l->engine], NULL);
 	count_carried(l, loop, sum);
 	put_credits(l, loop, sum, true);
-	move.imm[0] = int_imm(loop->lo);
-	move.aux = htole32(loop->reg);
-	put(l, &move);
-	skip = l->out->count;
-	if (loop->hi.kind == NEURON_IMM_REG)
-		put_branch(l, loop, NEURON_ALU_GREATER_EQUAL, reg_imm(loop->reg), 0);
+	skip = put_loop_begin(l, loop);
 	top = l->out->count;
 	put_seq(l, &loop->body);
-	add.op[0] = NEURON_ALU_ADD;
-	add.imm[0] = reg_imm(loop->reg);
-	add.imm[1] = int_imm(loop->step);
-	add.aux = htole32(loop->reg);
-	put(l, &add);
-	put_branch(l, loop, NEURON_ALU_LESS, reg_imm(loop->reg), top);
-	if (top != skip && !l->error)
+	put_loop_end(l, loop, top);
+	if (skip != SIZE_MAX && !l->error)
 		l->out->word[skip].aux = htole32(l->out->count);
 	put_credits(l, loop, sum, false);
 	put_signals(l, &loop->post[l->engine], NULL);
@@ -297,17 +330,33 @@ static void put_seq(struct lower *l, struct nki_seq *seq)
 	}
 }
 
+/* The mode is the core's: every stream sets it before anything of its own can round. */
+static size_t put_rounding(struct lower *l)
+{
+	struct neuron_insn w = sequencer((enum neuron_opcode)OP_SET_ROUNDING_MODE, l->k->rounding_id);
+
+	if (!l->k->rounding)
+		return 0;
+	w.imm[0] = int_imm(l->k->rounding - 1);
+	put(l, &w);
+	return 1;
+}
+
 int nki_lower(struct nki_kernel *k)
 {
 	for (unsigned int e = 0; e < NKI_ENGINES; e++) {
 		struct lower l = { .k = k, .engine = e, .out = &k->stream[e] };
 		struct neuron_insn halt = sequencer(NEURON_OP_HALT, 0);
+		size_t begin;
 
 		l.out->count = 0;
+		begin = put_rounding(&l);
 		put_seq(&l, &k->prologue);
 		put_seq(&l, &k->seq);
-		if (l.out->count)
+		if (l.out->count > begin)
 			put(&l, &halt);
+		else
+			l.out->count = 0;
 		if (l.error == -EOVERFLOW)
 			nki_fail(k, (struct nki_loc){ "nki", 0, "semaphores" },
 				 "a loop body has more than %d orders between two streams", UINT16_MAX / 16);

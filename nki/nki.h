@@ -76,6 +76,8 @@ enum nki_op {
 	NKI_SIN = NKI_ACT_(SIN),
 	NKI_ARCTAN = NKI_ACT_(ARCTAN),
 	NKI_SQRT = NKI_ACT_(SQRT),
+	NKI_PRELU = 0x118,	/* nki_activate2() only */
+	NKI_GELU_APPRX_SIGMOID_DX = 0x119,
 };
 
 /* nki.isa.engine; UNKNOWN lets the library choose. */
@@ -94,12 +96,27 @@ enum nki_oob_mode {
 	NKI_OOB_SKIP	= 1,	/* that row is not transferred */
 };
 
-/* nki.isa.reduce_cmd, commands to the scalar engine's accumulators. */
+/* nki.isa.reduce_cmd, commands to the accumulators of the scalar and vector engines. */
 enum nki_reduce_cmd {
 	NKI_REDUCE_IDLE		= NEURON_ACC_IDLE,
 	NKI_REDUCE_RESET	= NEURON_ACC_RESET,
 	NKI_REDUCE_REDUCE	= NEURON_ACC_REDUCE,
 	NKI_REDUCE_RESET_REDUCE	= NEURON_ACC_RESET_REDUCE,
+	NKI_REDUCE_LOAD_REDUCE	= NEURON_ACC_LOAD_REDUCE,	/* vector engine */
+};
+
+/* nki.isa.dge_mode: who writes a transfer's descriptors. */
+enum nki_dge_mode {
+	NKI_DGE_UNKNOWN	= 0,
+	NKI_DGE_SWDGE	= 1,	/* gpsimd; gather and scatter need it */
+	NKI_DGE_HWDGE	= 2,	/* hardware, from Trn2 on: sync or scalar, equal types */
+	NKI_DGE_NONE	= 3,	/* the host, when the program is loaded */
+};
+
+/* nki.isa.matmul_perf_mode */
+enum nki_perf_mode {
+	NKI_PERF_NONE		= 0,
+	NKI_PERF_DOUBLE_ROW	= 1,	/* fp8, K = 256, from Trn2 on */
 };
 
 /* ------------------------------------------------------------------------ */
@@ -144,6 +161,43 @@ const char *nki_error(const struct nki_kernel *k);
 /* NeuronCore version of the kernel: 2, 3 or 4 (nki.isa.get_nc_version). */
 unsigned int nki_nc_version(const struct nki_kernel *k);
 
+/*
+ * Programs for the two physical cores of a logical one (LNC=2), from Trn2 on.
+ *
+ *	struct nki_kernel *k = nki_kernel_new("both", "trn2");
+ *
+ *	nki_set_lnc(k, 2);
+ *	for (unsigned int core = 0; core < 2; core++)
+ *		body(nki_core(k, core));	// nki_program_id() tells them apart
+ *	nki_save(k, "both.neff");
+ *
+ * Each core has its own tiles, registers and streams; tensors of one name are one
+ * tensor, which must be asked for with the same kind, type and shape. The two may do
+ * different things, and must meet in the same nki_sendrecv() and nki_core_barrier()
+ * calls in the same order. What else one of them writes and the other reads has to be
+ * ordered by a barrier: the library orders only within a core.
+ */
+
+/**
+ * nki_set_lnc() - physical cores of the program
+ * @cores: 1 or 2; before anything is recorded
+ */
+void nki_set_lnc(struct nki_kernel *k, unsigned int cores);
+
+/**
+ * nki_core() - the part of the program that runs on one core
+ * @core: 0 to nki_num_programs() - 1
+ *
+ * Return: a kernel for all recording calls and questions, owned by @k; core 0 is @k
+ * itself. nki_build(), nki_save() and nki_kernel_free() take @k. NULL: no such core
+ * (an error of @k).
+ */
+struct nki_kernel *nki_core(struct nki_kernel *k, unsigned int core);
+
+/* nki.language.program_id(0): 0 or 1; nki.language.num_programs(0): 1 or 2. */
+unsigned int nki_program_id(const struct nki_kernel *k);
+unsigned int nki_num_programs(const struct nki_kernel *k);
+
 /* Bytes of an element. 0 for an unknown type. */
 unsigned int nki_dtype_size(enum nki_dtype dtype);
 
@@ -177,6 +231,7 @@ struct nki_reg {
  * @count_reg: register that replaces @num[@count_dim]
  * @count_dim: see @count_reg
  * @index: (P, 1) tile of row numbers, owned by the kernel; NULL: no gather
+ * @indirect: tile of offsets of nki_indirect(), owned by the kernel; NULL: none
  *
  * A value: pass it, keep it, slice it. Made by the functions below; fields are
  * for reading. A new tile or tensor is a view of all of itself.
@@ -194,6 +249,7 @@ struct nki_view {
 	struct nki_reg count_reg;
 	unsigned int count_dim;
 	const struct nki_view *index;
+	const struct nki_view *indirect;
 };
 
 /* No operand. */
@@ -275,6 +331,11 @@ struct nki_view {
  * nki_gather(k, v, index)		HBM tensors: row n is row index[n] of dimension 0
  *					(vector_offset). index: (P, 1) uint32 or int32 in SBUF;
  *					dimension 0 of the result has P rows
+ * nki_indirect(k, v, index, num)	tiles, Trn3 (tensor indirection): element i of each
+ *					partition is at the offset, in elements, that
+ *					index[i mod G, i / G] gives, for each group of G
+ *					partitions (32 on the tensor engine, else 16). num 0:
+ *					all that the index has
  */
 #define nki_slice(k, v, dim, lo, hi) nki_slice_(k, NKI_LOC(nki_slice), v, dim, lo, hi, 1)
 #define nki_slice_step(k, v, dim, lo, hi, step) \
@@ -290,6 +351,7 @@ struct nki_view {
 #define nki_dyn(k, v, dim, reg) nki_dyn_(k, NKI_LOC(nki_dyn), v, dim, reg)
 #define nki_dyn_num(k, v, dim, reg) nki_dyn_num_(k, NKI_LOC(nki_dyn_num), v, dim, reg)
 #define nki_gather(k, v, index) nki_gather_(k, NKI_LOC(nki_gather), v, index)
+#define nki_indirect(k, v, index, num) nki_indirect_(k, NKI_LOC(nki_indirect), v, index, num)
 
 /* ------------------------------------------------------------------------ */
 /* Scalar operands							    */
@@ -354,253 +416,13 @@ struct nki_pattern {
 #define NKI_PATTERN(...) ((struct nki_pattern){ .dim = { __VA_ARGS__ } })
 
 /* ------------------------------------------------------------------------ */
-/* Instructions								    */
-
-/*
- * Names and argument order of nki.isa; what is optional there is a named
- * argument here:
- *
- *	nki_activation(k, dst, NKI_EXP, src, .bias = nki_vec(b), .scale = nki_f32(0.5f));
- *
- * Common rules, checked in the call: operands have the same number of
- * partitions and the same number of elements per partition (the dimensions may
- * differ; elements go in order); partitions start at 0, 32, 64, 96 (up to 32
- * partitions), 0, 64 (up to 64), else 0; at most 4 free dimensions after merging;
- * arithmetic is in fp32 with a cast to dst's type; bit-vector operators take
- * integers of one type; two tensor inputs are never both in PSUM; GpSimd has no
- * PSUM. dst may be one of the inputs.
- */
-
-/**
- * struct nki_dma_args - options of nki_dma_copy()
- * @engine: who starts it: sync (default), scalar or gpsimd
- * @queue: 1 to 16: DMA queue 0 to 15; 0: chosen by engine and direction. Transfers
- *	of one queue run in order; a queue belongs to one engine
- * @priority: 0 (high) to 3, Trn3; elsewhere 0
- * @oob_mode: of nki_gather views
- */
-struct nki_dma_args {
-	enum nki_engine engine;
-	unsigned int queue;
-	unsigned int priority;
-	enum nki_oob_mode oob_mode;
-};
-
-/*
- * nki_dma_copy(k, dst, src, ...): dst = src, with cast. HBM and SBUF in any pair, not
- * PSUM; as many elements on both sides, taken in order (a tile's partition is its
- * outermost dimension). HBM views have at most 5 dimensions after merging.
- */
-#define nki_dma_copy(k, dst, src, ...) \
-	nki_dma_copy_(k, NKI_LOC(nki_dma_copy), dst, src, &(struct nki_dma_args){ __VA_ARGS__ })
-
-/**
- * struct nki_matmul_args - options of nki_nc_matmul()
- * @accumulate: add to what earlier matmuls left in @dst; default: overwrite
- * @is_transpose: Trn2 and later: bit-exact transpose, @moving is an identity
- */
-struct nki_matmul_args {
-	bool accumulate;
-	bool is_transpose;
-};
-
-/*
- * nki_nc_matmul(k, dst, stationary, moving, ...):
- *	dst[M, N] (+)= stationary[K, M]^T @ moving[K, N]
- *
- * K, M <= 128; N <= 512 (Trn3: 4096); inputs in SBUF, fp32/tf32 only with each other;
- * dst in PSUM, fp32 (Trn3 also bf16; with is_transpose the input's type), in one bank
- * before Trn3. When the same stationary view is used again and nothing wrote to it, it
- * is not loaded again.
- */
-#define nki_nc_matmul(k, dst, stationary, moving, ...) \
-	nki_nc_matmul_(k, NKI_LOC(nki_nc_matmul), dst, stationary, moving, \
-		       &(struct nki_matmul_args){ __VA_ARGS__ })
-
-/* Options of instructions that only have a choice of engine. */
-struct nki_engine_args {
-	enum nki_engine engine;
-};
-
-/*
- * nki_nc_transpose(k, dst, data, .engine): dst[F, P] = data[P, F]^T, dst has data's type
- *
- * Tensor engine (default when dst is in PSUM): up to 128 x 128, SBUF to PSUM; an
- * identity matrix is made once per type at the start of the program. On Trn1 and Inf2
- * dst is fp32. Vector engine: up to 32 x 32, SBUF or PSUM.
- */
-#define nki_nc_transpose(k, dst, data, ...) \
-	nki_nc_transpose_(k, NKI_LOC(nki_nc_transpose), dst, data, \
-			  &(struct nki_engine_args){ __VA_ARGS__ })
-
-/**
- * struct nki_activation_args - options of nki_activation()
- * @bias: (P, 1) tile; from Trn2 also fp32; default 0
- * @scale: fp32 or (P, 1) tile; default 1
- * @reduce_op: NKI_ADD or left out
- * @reduce_res: (P, 1): the accumulators are read out to it
- * @reduce_cmd: command to the accumulators
- */
-struct nki_activation_args {
-	struct nki_scalar bias;
-	struct nki_scalar scale;
-	enum nki_op reduce_op;
-	struct nki_view reduce_res;
-	enum nki_reduce_cmd reduce_cmd;
-};
-
-/* nki_activation(k, dst, op, data, ...): dst = op(data * scale + bias), scalar engine */
-#define nki_activation(k, dst, op, data, ...) \
-	nki_activation_(k, NKI_LOC(nki_activation), dst, op, data, \
-			&(struct nki_activation_args){ __VA_ARGS__ })
-
-/*
- * nki_activation_reduce(k, dst, op, data, reduce_op, reduce_res, .bias, .scale):
- * the same, and reduce_res (P, 1) = sum of the results; reduce_op is NKI_ADD
- */
-#define nki_activation_reduce(k, dst, op, data, reduce_op, reduce_res, ...) \
-	nki_activation_reduce_(k, NKI_LOC(nki_activation_reduce), dst, op, data, reduce_op, \
-			       reduce_res, &(struct nki_activation_args){ __VA_ARGS__ })
-
-/*
- * nki_tensor_tensor(k, dst, data1, data2, op, .engine): dst = data1 op data2
- *
- * Vector engine, or GpSimd: default for power and for 32-bit integers that are not
- * in PSUM (exact there).
- */
-#define nki_tensor_tensor(k, dst, data1, data2, op, ...) \
-	nki_tensor_tensor_(k, NKI_LOC(nki_tensor_tensor), dst, data1, data2, op, \
-			   &(struct nki_engine_args){ __VA_ARGS__ })
-
-/**
- * struct nki_tensor_scalar_args - options of nki_tensor_scalar()
- * @reverse0: operand0 op0 data instead of data op0 operand0
- * @op1: second operator; left out: none
- * @operand1: second operand
- * @reverse1: as @reverse0
- * @engine: vector (default), scalar (from Trn2; multiply, add or multiply then
- *	add), gpsimd (default for rsqrt)
- */
-struct nki_tensor_scalar_args {
-	bool reverse0;
-	enum nki_op op1;
-	struct nki_scalar operand1;
-	bool reverse1;
-	enum nki_engine engine;
-};
-
-/* nki_tensor_scalar(k, dst, data, op0, operand0, ...): dst = (data op0 operand0) op1 operand1 */
-#define nki_tensor_scalar(k, dst, data, op0, operand0, ...) \
-	nki_tensor_scalar_(k, NKI_LOC(nki_tensor_scalar), dst, data, op0, operand0, \
-			   &(struct nki_tensor_scalar_args){ __VA_ARGS__ })
-
-/* Options of nki_scalar_tensor_tensor(): see struct nki_tensor_scalar_args. */
-struct nki_scalar_tensor_tensor_args {
-	bool reverse0;
-	bool reverse1;
-};
-
-/*
- * nki_scalar_tensor_tensor(k, dst, data, op0, operand0, op1, operand1, ...):
- * dst = (data op0 operand0) op1 operand1, where operand1 is a tile; vector engine,
- * arithmetic operators only
- */
-#define nki_scalar_tensor_tensor(k, dst, data, op0, operand0, op1, operand1, ...) \
-	nki_scalar_tensor_tensor_(k, NKI_LOC(nki_scalar_tensor_tensor), dst, data, op0, operand0, \
-				  op1, operand1, \
-				  &(struct nki_scalar_tensor_tensor_args){ __VA_ARGS__ })
-
-/* Options of nki_tensor_reduce(): @negate multiplies the result by -1. */
-struct nki_tensor_reduce_args {
-	bool negate;
-};
-
-/*
- * nki_tensor_reduce(k, dst, op, data, axis, .negate): reduce dimensions axis to the last
- * (axis >= 1); dst has one element for each remaining one; vector engine
- */
-#define nki_tensor_reduce(k, dst, op, data, axis, ...) \
-	nki_tensor_reduce_(k, NKI_LOC(nki_tensor_reduce), dst, op, data, axis, \
-			   &(struct nki_tensor_reduce_args){ __VA_ARGS__ })
-
-/* nki_tensor_copy(k, dst, src, .engine): with cast; vector (default), scalar (from Trn2), gpsimd */
-#define nki_tensor_copy(k, dst, src, ...) \
-	nki_tensor_copy_(k, NKI_LOC(nki_tensor_copy), dst, src, \
-			 &(struct nki_engine_args){ __VA_ARGS__ })
-
-/**
- * struct nki_predicated_args - options of nki_tensor_copy_predicated()
- * @scalar: value instead of @src, which is then NKI_NONE
- * @reverse_pred: where the predicate is zero
- */
-struct nki_predicated_args {
-	struct nki_scalar scalar;
-	bool reverse_pred;
-};
-
-/*
- * nki_tensor_copy_predicated(k, dst, src, predicate, ...): dst = src where the predicate
- * (an unsigned integer tile) is not zero; other elements keep their value
- */
-#define nki_tensor_copy_predicated(k, dst, src, predicate, ...) \
-	nki_tensor_copy_predicated_(k, NKI_LOC(nki_tensor_copy_predicated), dst, src, predicate, \
-				    &(struct nki_predicated_args){ __VA_ARGS__ })
-
-/* nki_select(k, dst, predicate, on_true, on_false): nki.isa.select_reduce without the reduce */
-#define nki_select(k, dst, predicate, on_true, on_false) \
-	nki_select_(k, NKI_LOC(nki_select), dst, predicate, on_true, on_false)
-
-/* nki_memset(k, dst, value, .engine): value (a C number) in every element; vector or gpsimd */
-#define nki_memset(k, dst, value, ...) \
-	nki_memset_(k, NKI_LOC(nki_memset), dst, value, &(struct nki_engine_args){ __VA_ARGS__ })
-
-/* nki_reciprocal(k, dst, data): dst = 1 / data, vector engine */
-#define nki_reciprocal(k, dst, data) nki_reciprocal_(k, NKI_LOC(nki_reciprocal), dst, data)
-
-/**
- * struct nki_iota_args - options of nki_iota()
- * @offset: added to every element
- * @channel_multiplier: times the partition's number in the tile, added
- */
-struct nki_iota_args {
-	int32_t offset;
-	int32_t channel_multiplier;
-};
-
-/*
- * nki_iota(k, dst, pattern, ...): dst[p, i...] = offset + p * channel_multiplier +
- * sum(i * step), in int32, then cast; gpsimd, SBUF
- */
-#define nki_iota(k, dst, pattern, ...) \
-	nki_iota_(k, NKI_LOC(nki_iota), dst, pattern, &(struct nki_iota_args){ __VA_ARGS__ })
-
-/**
- * struct nki_affine_select_args - options of nki_affine_select()
- * @cmp_op: comparison of the affine value with 0; default NKI_EQUAL
- * @offset: added to the affine value
- */
-struct nki_affine_select_args {
-	enum nki_op cmp_op;
-	int32_t offset;
-};
-
-/*
- * nki_affine_select(k, dst, pattern, channel_multiplier, on_true, on_false, ...):
- * dst = (affine cmp_op 0) ? on_true : on_false, where affine is as in nki_iota(), on_true
- * is a tile and on_false a float; gpsimd, SBUF
- */
-#define nki_affine_select(k, dst, pattern, channel_multiplier, on_true, on_false, ...) \
-	nki_affine_select_(k, NKI_LOC(nki_affine_select), dst, pattern, channel_multiplier, \
-			   on_true, on_false, &(struct nki_affine_select_args){ __VA_ARGS__ })
-
-/* ------------------------------------------------------------------------ */
 /* Registers and loops							    */
 
 /*
  * struct nki_reg nki_register_alloc(k)			a new register, undefined
  * nki_register_move(k, reg, value)			nki_i32() or nki_regval()
  * nki_register_alu(k, reg, op, a, b)			reg = a op b, 32-bit integers
- * nki_register_load(k, reg, view)			one 32-bit element of SBUF
+ * nki_register_load(k, reg, view)			one 32-bit element of SBUF or HBM
  * nki_register_store(k, view, reg, .engine)		the other way; default sync
  */
 #define nki_register_alloc(k) nki_register_alloc_(k, NKI_LOC(nki_register_alloc))
@@ -633,6 +455,71 @@ struct nki_affine_select_args {
 #define nki_for_(k, i, lo, hi, step) \
 	for (struct nki_reg i = nki_for_begin_(k, NKI_LOC(nki_for), lo, hi, step); \
 	     i.id; i = nki_for_end_(k, NKI_LOC(nki_for), i))
+
+/*
+ * The same loop with its body recorded @n times, so that tiles can take turns; hi - lo
+ * must be a multiple of n * step:
+ *
+ *	nki_for_unrolled(k, i, 0, 64, 1, 2) {
+ *		struct nki_view x = nki_ring_next(&ring);	// one tile for each of the two
+ *		nki_dma_copy(k, x, nki_dyn(k, nki_slice(k, xs, 0, 0, 1), 0, i));
+ *		...
+ *	}
+ */
+#define nki_for_unrolled(k, i, lo, hi, step, n) \
+	for (struct nki_unroll i##_unroll_ = nki_unroll_begin_(k, NKI_LOC(nki_for_unrolled), lo, hi, \
+							       step, n); \
+	     i##_unroll_.base.id; i##_unroll_ = nki_unroll_end_(k, NKI_LOC(nki_for_unrolled), i##_unroll_)) \
+		for (struct nki_reg i = nki_unroll_step_(k, NKI_LOC(nki_for_unrolled), &i##_unroll_); \
+		     i.id; i = nki_unroll_step_(k, NKI_LOC(nki_for_unrolled), &i##_unroll_))
+
+/* State of nki_for_unrolled(). */
+struct nki_unroll {
+	struct nki_reg base;
+	int32_t step;
+	unsigned int n, next;
+};
+
+/*
+ * while the register is not zero (nki.language.while_loop): it is tested before each
+ * pass, and the body must change it:
+ *
+ *	nki_register_load(k, more, flag);
+ *	nki_while(k, more) {
+ *		...
+ *		nki_register_load(k, more, flag);
+ *	}
+ *
+ * With a word of HBM that another core or the host writes this is a poll.
+ */
+#define nki_while(k, reg) \
+	for (bool nki_again_ = nki_while_begin_(k, NKI_LOC(nki_while), reg); nki_again_; \
+	     nki_again_ = nki_while_end_(k, NKI_LOC(nki_while)))
+
+#define NKI_RING_MAX 8
+
+/**
+ * struct nki_ring - tiles that take turns (rotating, double buffering)
+ * @n: how many
+ * @next: whose turn it is
+ * @tile: all of the same type and shape
+ */
+struct nki_ring {
+	unsigned int n, next;
+	struct nki_view tile[NKI_RING_MAX];
+};
+
+/*
+ * struct nki_ring nki_ring_sbuf(k, n, dtype, partitions, dim...)
+ * struct nki_ring nki_ring_psum(k, n, dtype, partitions, dim...)
+ * struct nki_view nki_ring_next(&ring)		the next tile
+ * nki_ring_free(k, ring)			nki_free() of all of them
+ */
+#define nki_ring_sbuf(k, n, dtype, ...) \
+	nki_ring_(k, NKI_LOC(nki_ring_sbuf), n, NEURON_SPACE_SBUF, dtype, NKI_DIMS_(__VA_ARGS__))
+#define nki_ring_psum(k, n, dtype, ...) \
+	nki_ring_(k, NKI_LOC(nki_ring_psum), n, NEURON_SPACE_PSUM, dtype, NKI_DIMS_(__VA_ARGS__))
+#define nki_ring_free(k, ring) nki_ring_free_(k, NKI_LOC(nki_ring_free), ring)
 
 /* ------------------------------------------------------------------------ */
 /* The result								    */
@@ -737,6 +624,8 @@ void nki_drop_semaphore(struct nki_kernel *k, int n);
 /* ------------------------------------------------------------------------ */
 /* What the macros call							    */
 
+struct nki_engine_args;
+
 enum nki_tensor_kind {
 	NKI_TENSOR_INPUT,
 	NKI_TENSOR_OUTPUT,
@@ -769,49 +658,8 @@ struct nki_view nki_dyn_num_(struct nki_kernel *k, struct nki_loc loc, struct nk
 			     struct nki_reg reg);
 struct nki_view nki_gather_(struct nki_kernel *k, struct nki_loc loc, struct nki_view v,
 			    struct nki_view index);
-
-void nki_dma_copy_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		   struct nki_view src, const struct nki_dma_args *args);
-void nki_nc_matmul_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		    struct nki_view stationary, struct nki_view moving,
-		    const struct nki_matmul_args *args);
-void nki_nc_transpose_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		       struct nki_view data, const struct nki_engine_args *args);
-void nki_activation_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, enum nki_op op,
-		     struct nki_view data, const struct nki_activation_args *args);
-void nki_activation_reduce_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			    enum nki_op op, struct nki_view data, enum nki_op reduce_op,
-			    struct nki_view reduce_res, const struct nki_activation_args *args);
-void nki_tensor_tensor_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			struct nki_view data1, struct nki_view data2, enum nki_op op,
-			const struct nki_engine_args *args);
-void nki_tensor_scalar_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			struct nki_view data, enum nki_op op0, struct nki_scalar operand0,
-			const struct nki_tensor_scalar_args *args);
-void nki_scalar_tensor_tensor_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			       struct nki_view data, enum nki_op op0, struct nki_scalar operand0,
-			       enum nki_op op1, struct nki_view operand1,
-			       const struct nki_scalar_tensor_tensor_args *args);
-void nki_tensor_reduce_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			enum nki_op op, struct nki_view data, unsigned int axis,
-			const struct nki_tensor_reduce_args *args);
-void nki_tensor_copy_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		      struct nki_view src, const struct nki_engine_args *args);
-void nki_tensor_copy_predicated_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-				 struct nki_view src, struct nki_view predicate,
-				 const struct nki_predicated_args *args);
-void nki_select_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		 struct nki_view predicate, struct nki_view on_true, struct nki_scalar on_false);
-void nki_memset_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, double value,
-		 const struct nki_engine_args *args);
-void nki_reciprocal_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-		     struct nki_view data);
-void nki_iota_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-	       struct nki_pattern pattern, const struct nki_iota_args *args);
-void nki_affine_select_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
-			struct nki_pattern pattern, int32_t channel_multiplier,
-			struct nki_view on_true, float on_false,
-			const struct nki_affine_select_args *args);
+struct nki_view nki_indirect_(struct nki_kernel *k, struct nki_loc loc, struct nki_view v,
+			      struct nki_view index, uint32_t num);
 
 struct nki_reg nki_register_alloc_(struct nki_kernel *k, struct nki_loc loc);
 void nki_register_move_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg,
@@ -825,5 +673,18 @@ void nki_register_store_(struct nki_kernel *k, struct nki_loc loc, struct nki_vi
 struct nki_reg nki_for_begin_(struct nki_kernel *k, struct nki_loc loc, int32_t lo,
 			      struct nki_scalar hi, int32_t step);
 struct nki_reg nki_for_end_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg i);
+struct nki_unroll nki_unroll_begin_(struct nki_kernel *k, struct nki_loc loc, int32_t lo, int32_t hi,
+				    int32_t step, unsigned int n);
+struct nki_reg nki_unroll_step_(struct nki_kernel *k, struct nki_loc loc, struct nki_unroll *u);
+struct nki_unroll nki_unroll_end_(struct nki_kernel *k, struct nki_loc loc, struct nki_unroll u);
+bool nki_while_begin_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg reg);
+bool nki_while_end_(struct nki_kernel *k, struct nki_loc loc);
+struct nki_ring nki_ring_(struct nki_kernel *k, struct nki_loc loc, unsigned int n,
+			  enum neuron_space space, enum nki_dtype dtype, const uint32_t *num,
+			  size_t dims);
+struct nki_view nki_ring_next(struct nki_ring *ring);
+void nki_ring_free_(struct nki_kernel *k, struct nki_loc loc, struct nki_ring ring);
+
+#include "nki_insn.h"
 
 #endif /* NKI_H */

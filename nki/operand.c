@@ -2,13 +2,21 @@
 /* From views and scalars to access patterns, immediates and touched bytes. */
 #include <string.h>
 
-#include "priv.h"
+#include "rules.h"
 
 #define SBUF_FREE_LIMIT	65536	/* elements per partition and instruction */
 #define PSUM_FREE_LIMIT	4096
 
-struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, enum neuron_opcode op,
-			      enum neuron_engine engine)
+static void no_registers(struct neuron_ap *ap, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		ap[i].offset_reg = NEURON_REG_NONE;
+		ap[i].count_reg = NEURON_REG_NONE;
+	}
+}
+
+struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, unsigned int op,
+			      unsigned int engine)
 {
 	struct nki_insn *insn = nki_zalloc(k, sizeof(*insn));
 
@@ -17,14 +25,54 @@ struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, enum neu
 	insn->w.opcode = op;
 	insn->w.words = 1;
 	insn->w.debug_id = htole32(nki_debug_id(k, loc));
-	for (unsigned int i = 0; i < 3; i++) {
-		insn->w.ap[i].offset_reg = NEURON_REG_NONE;
-		insn->w.ap[i].count_reg = NEURON_REG_NONE;
-	}
+	no_registers(insn->w.ap, 3);
 	insn->point.debug_id = le32toh(insn->w.debug_id);
 	insn->point.engine = engine;
 	insn->point.queue = NKI_QUEUE_NONE;
 	return insn;
+}
+
+/* Room for @words words in all; the new ones are 0. */
+struct neuron_insn *nki_more_words(struct nki_kernel *k, struct nki_insn *insn, unsigned int words)
+{
+	struct neuron_insn *more = nki_zalloc(k, (words - 1) * sizeof(*more));
+
+	if (!more)
+		return NULL;
+	if (insn->more)
+		memcpy(more, insn->more, (insn->w.words - 1) * sizeof(*more));
+	insn->more = more;
+	insn->w.words = words;
+	return more;
+}
+
+/* The second word. */
+struct neuron_insn_ext *nki_ext(struct nki_kernel *k, struct nki_insn *insn)
+{
+	struct neuron_insn_ext *ext;
+
+	if (insn->more)
+		return (struct neuron_insn_ext *)insn->more;
+	ext = (struct neuron_insn_ext *)nki_more_words(k, insn, 2);
+	if (ext)
+		no_registers(ext->ap, 3);
+	return ext;
+}
+
+void nki_forget_weights(struct nki_kernel *k)
+{
+	for (unsigned int i = 0; i < NKI_PE_TILES; i++)
+		k->weights[i].valid = false;
+}
+
+static void weights_written(struct nki_kernel *k, const struct nki_access *a)
+{
+	for (unsigned int i = 0; i < NKI_PE_TILES; i++) {
+		struct nki_weights *w = &k->weights[i];
+
+		if (w->valid && (nki_overlap(a, &w->bytes) || (w->has_scales && nki_overlap(a, &w->scales))))
+			w->valid = false;
+	}
 }
 
 void nki_emit(struct nki_kernel *k, struct nki_insn *insn)
@@ -34,9 +82,8 @@ void nki_emit(struct nki_kernel *k, struct nki_insn *insn)
 	if (item)
 		item->insn = insn;
 	for (unsigned int i = 0; i < insn->accesses; i++) {
-		if (k->weights_valid && insn->access[i].write &&
-		    nki_overlap(&insn->access[i], &k->weights))
-			k->weights_valid = false;
+		if (insn->access[i].write)
+			weights_written(k, &insn->access[i]);
 	}
 }
 
@@ -98,7 +145,7 @@ static bool range_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
 {
 	int64_t lo, hi;
 
-	if (v.index || !reg_range(v, &lo, &hi))
+	if (v.index || v.indirect || !reg_range(v, &lo, &hi))
 		return true;	/* checked when it runs */
 	if (v.offset + lo < 0 || v.offset + hi + view_extent(v) > (int64_t)v.buf->bytes) {
 		nki_fail(k, loc, "%s reaches bytes %lld to %lld of a %s of %llu bytes (%s:%d)", what,
@@ -110,13 +157,14 @@ static bool range_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
 	return true;
 }
 
+/* @any: DMA and the sequencer reach any partition. */
 static bool partitions_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
-			  struct nki_view v)
+			  struct nki_view v, bool any)
 {
 	unsigned int n = v.num[0];
 	unsigned int align = n <= 32 ? 32 : n <= 64 ? 64 : 128;
 
-	if (v.part % align == 0 && v.part + n <= NEURON_PARTITIONS)
+	if ((any || v.part % align == 0) && v.part + n <= NEURON_PARTITIONS)
 		return true;
 	nki_fail(k, loc, "%s: %u partitions from %u; allowed starts: 0, 32, 64, 96 for up to 32 partitions, 0, 64 for up to 64, else 0",
 		 what, n, v.part);
@@ -128,6 +176,9 @@ static bool free_size_ok(struct nki_kernel *k, struct nki_loc loc, const char *w
 {
 	uint64_t limit = v.buf->space == NEURON_SPACE_PSUM ? PSUM_FREE_LIMIT : SBUF_FREE_LIMIT;
 
+	/* Trn3 fills all of PSUM with 8192 16-bit results. */
+	if (v.buf->space == NEURON_SPACE_PSUM && k->arch->nc_version >= 4 && nki_dtype_size(v.dtype) == 2)
+		limit = 2 * PSUM_FREE_LIMIT;
 	if (nki_free_elements(v) <= limit)
 		return true;
 	nki_fail(k, loc, "%s: %llu elements per partition; allowed in %s: %llu", what,
@@ -182,21 +233,37 @@ static bool ap_limits_ok(struct nki_kernel *k, struct nki_loc loc, const char *w
 	return true;
 }
 
+static void fill_ap(struct nki_view v, const int64_t *num, const int64_t *step, unsigned int count,
+		    int count_dim, struct neuron_ap *ap)
+{
+	memset(ap, 0, sizeof(*ap));
+	ap->space = v.buf->space;
+	ap->dtype = v.dtype;
+	ap->part_start = v.part;
+	ap->part_count = v.num[0];
+	ap->offset = htole32(v.buf->base + v.offset);
+	ap->offset_reg = NEURON_REG_NONE;
+	ap->count_reg = count_dim < 0 ? NEURON_REG_NONE : v.count_reg.id - 1;
+	ap->count_dim = count_dim < 0 ? 0 : count_dim;
+	ap->dims = count;
+	for (unsigned int d = 0; d < count; d++) {
+		ap->num[d] = htole16(num[d]);
+		ap->step[d] = htole16(step[d]);
+	}
+}
+
 /*
  * @split: dimensions from it on stay apart from the ones before (0: none); @inner:
  * how many hardware dimensions they became.
  */
-bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
-		unsigned int split, struct neuron_ap *ap, unsigned int *inner)
+static bool put_pattern(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
+			unsigned int split, struct neuron_ap *ap, unsigned int *inner)
 {
 	int64_t num[NEURON_AP_DIMS], step[NEURON_AP_DIMS];
 	unsigned int count = 0, middle = split ? split : 1;
 	int count_dim = -1;
 	bool ok;
 
-	if (!partitions_ok(k, loc, what, v) || !free_size_ok(k, loc, what, v) ||
-	    !range_ok(k, loc, what, v))
-		return false;
 	ok = merge_dims(&v, middle, v.dims, UINT16_MAX, NEURON_AP_DIMS, num, step, &count, &count_dim);
 	if (ok && inner && split && !count) {
 		num[0] = 1;	/* a reduction over dimensions of one element */
@@ -218,26 +285,20 @@ bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, stru
 	}
 	if (!ap_limits_ok(k, loc, what, num, step, count))
 		return false;
-	memset(ap, 0, sizeof(*ap));
-	ap->space = v.buf->space;
-	ap->dtype = v.dtype;
-	ap->part_start = v.part;
-	ap->part_count = v.num[0];
-	ap->offset = htole32(v.buf->base + v.offset);
-	ap->offset_reg = NEURON_REG_NONE;
-	ap->count_reg = count_dim < 0 ? NEURON_REG_NONE : v.count_reg.id - 1;
-	ap->count_dim = count_dim < 0 ? 0 : count_dim;
-	ap->dims = count;
-	for (unsigned int d = 0; d < count; d++) {
-		ap->num[d] = htole16(num[d]);
-		ap->step[d] = htole16(step[d]);
-	}
+	fill_ap(v, num, step, count, count_dim, ap);
 	return true;
+}
+
+bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
+		unsigned int split, struct neuron_ap *ap, unsigned int *inner, bool any_partition)
+{
+	return partitions_ok(k, loc, what, v, any_partition) && free_size_ok(k, loc, what, v) &&
+	       range_ok(k, loc, what, v) && put_pattern(k, loc, what, v, split, ap, inner);
 }
 
 /* An access pattern's register counts bytes; a view's, elements. */
 bool nki_put_fix(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, struct nki_view v,
-		 unsigned int slot, uint8_t *offset_reg)
+		 uint8_t *offset_reg)
 {
 	struct nki_fix *fix = &insn->fix[insn->fixes];
 
@@ -248,50 +309,108 @@ bool nki_put_fix(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn
 		*offset_reg = v.reg.id - 1;
 		return true;
 	}
-	if (v.reg_scale > INT32_MAX || v.reg_scale < INT32_MIN) {
-		nki_fail(k, loc, "a step of %lld bytes does not fit a register", (long long)v.reg_scale);
+	if (v.reg_scale > INT32_MAX || v.reg_scale < INT32_MIN || insn->fixes == NKI_MAX_FIXES) {
+		nki_fail(k, loc, "a step of %lld bytes in operand %u with a register offset; allowed: 32 bits, %d operands",
+			 (long long)v.reg_scale, insn->fixes + 1, NKI_MAX_FIXES);
 		return false;
 	}
 	fix->reg = v.reg.id - 1;
 	fix->scale = v.reg_scale;
-	fix->temp = NKI_TEMP_REG + slot;
+	fix->temp = NKI_TEMP_REG + insn->fixes;
 	*offset_reg = fix->temp;
 	insn->fixes++;
 	return true;
 }
 
-bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, unsigned int slot,
-		  const char *what, struct nki_view v, unsigned int split)
+/* Memories that the row of isa.def allows: 's', 'p' or both. */
+static bool space_ok(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
+		     const char *allowed, unsigned int engine)
 {
-	unsigned int inner = 0;
+	bool sbuf = (allowed[0] | 0x20) == 's' || (allowed[1] | 0x20) == 's';
+	bool psum = (allowed[0] | 0x20) == 'p' || (allowed[1] | 0x20) == 'p';
 
-	if (!insn || !nki_live(k, loc, what, v))
-		return false;
 	if (v.buf->space == NEURON_SPACE_HBM) {
-		nki_fail(k, loc, "%s is in HBM; allowed: SBUF or PSUM (nki_dma_copy first)", what);
+		nki_fail(k, loc, "%s is in HBM; allowed: %s (nki_dma_copy first)", what,
+			 !psum ? "SBUF" : !sbuf ? "PSUM" : "SBUF or PSUM");
 		return false;
 	}
-	if (v.buf->space == NEURON_SPACE_PSUM && insn->point.engine == NEURON_ENGINE_POOL) {
+	if (v.buf->space == NEURON_SPACE_PSUM && engine == NEURON_ENGINE_POOL) {
 		nki_fail(k, loc, "%s is in PSUM, which the gpsimd engine cannot reach; allowed: SBUF, or another engine",
 			 what);
 		return false;
 	}
-	if (!nki_put_ap(k, loc, what, v, split, &insn->w.ap[slot], &inner) ||
-	    !nki_put_fix(k, loc, insn, v, slot, &insn->w.ap[slot].offset_reg))
+	if (v.buf->space == NEURON_SPACE_PSUM ? psum : sbuf)
+		return true;
+	nki_fail(k, loc, "%s is in %s; allowed: %s", what, nki_space_text(v.buf->space),
+		 psum ? "PSUM" : "SBUF");
+	return false;
+}
+
+/* Same bytes: MX types are moved as integers of their size. */
+static bool moves_bits(unsigned int opcode)
+{
+	switch (opcode) {
+	case NEURON_OP_DMA_COPY:
+	case OP_DMA_TRANSPOSE:
+	case NEURON_OP_TENSOR_COPY:
+	case OP_STREAM_SHUFFLE:
+	case NEURON_OP_MEMSET:
+		return true;
+	}
+	return false;
+}
+
+bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, unsigned int slot,
+		  const char *what, struct nki_view v, unsigned int split)
+{
+	struct nki_row row;
+	struct neuron_ap *ap;
+	unsigned int inner = 0;
+	bool any, write;
+
+	if (!insn || !nki_live(k, loc, what, v))
+		return false;
+	row = nki_find_row(insn->w.opcode);
+	any = row.cost == NEURON_COST_DMA || row.cost == NEURON_COST_REGMEM;
+	write = row.aps[2 * slot] & 0x20 && row.aps[2 * slot] != '-';
+	write |= row.aps[2 * slot + 1] & 0x20 && row.aps[2 * slot + 1] != '-';
+	if (nki_packed(v.dtype) && moves_bits(insn->w.opcode))
+		v.dtype = nki_dtype_size(v.dtype) == 2 ? NKI_UINT16 : NKI_UINT32;
+	if (!space_ok(k, loc, what, v, row.aps + 2 * slot, insn->point.engine) ||
+	    (slot < 3 && !nki_type_ok(k, loc, what, v.dtype, row.types[slot])))
+		return false;
+	if (slot >= 3 && !nki_ext(k, insn))
+		return false;
+	ap = slot < 3 ? &insn->w.ap[slot] : &nki_ext(k, insn)->ap[slot - 3];
+	if (v.indirect ? !nki_put_indirect(k, loc, insn, slot, what, v, ap) :
+			 !nki_put_ap(k, loc, what, v, split, ap, &inner, any))
+		return false;
+	if (!nki_put_fix(k, loc, insn, v, &ap->offset_reg))
 		return false;
 	if (v.count_reg.id)
 		insn->regs |= 1ull << (v.count_reg.id - 1);
 	if (split)
 		insn->w.aux = htole32(inner);
-	return nki_add_access(k, insn, v, slot == 0);
+	return nki_add_access(k, insn, v, write);
+}
+
+/* Immediates from the third on are in the second word. */
+static struct neuron_imm *imm_at(struct nki_kernel *k, struct nki_insn *insn, unsigned int slot)
+{
+	struct neuron_insn_ext *ext = slot < 2 ? NULL : nki_ext(k, insn);
+
+	if (slot < 2)
+		return &insn->w.imm[slot];
+	return ext ? &ext->imm[slot - 2] : NULL;
 }
 
 static bool put_vec(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
 		    unsigned int slot, const char *what, struct nki_view v, unsigned int parts)
 {
-	struct neuron_imm *imm = &insn->w.imm[slot];
+	struct neuron_imm *imm = imm_at(k, insn, slot);
 
-	if (!nki_live(k, loc, what, v) || !partitions_ok(k, loc, what, v) || !range_ok(k, loc, what, v))
+	if (!imm || !nki_live(k, loc, what, v) || !partitions_ok(k, loc, what, v, false) ||
+	    !range_ok(k, loc, what, v))
 		return false;
 	if (v.buf->space == NEURON_SPACE_HBM || nki_free_elements(v) != 1 || v.num[0] != parts ||
 	    v.reg.id) {
@@ -315,9 +434,11 @@ static bool put_vec(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *i
 bool nki_put_scalar(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
 		    unsigned int slot, const char *what, struct nki_scalar s, unsigned int parts)
 {
-	struct neuron_imm *imm = &insn->w.imm[slot];
+	struct neuron_imm *imm = imm_at(k, insn, slot);
 	uint32_t bits;
 
+	if (!imm)
+		return false;
 	switch (s.kind) {
 	case NEURON_IMM_NONE:
 		return true;
@@ -394,7 +515,7 @@ void nki_view_access(struct nki_view v, bool write, struct nki_access *a)
 	a->arg = hbm ? v.buf->arg : 0;
 	a->part = hbm ? 0 : v.part;
 	a->parts = hbm ? 1 : v.num[0];
-	if (v.index || !reg_range(v, &lo, &hi)) {
+	if (v.index || v.indirect || !reg_range(v, &lo, &hi)) {
 		a->lo = base;
 		a->hi = base + v.buf->bytes;
 		a->run = v.buf->bytes;
@@ -413,6 +534,17 @@ bool nki_add_access(struct nki_kernel *k, struct nki_insn *insn, struct nki_view
 	if (v.buf->space == NEURON_SPACE_HBM && v.buf->kind != NKI_TENSOR_OUTPUT &&
 	    v.buf->kind != NKI_TENSOR_SCRATCH)
 		return true;
+	if (insn->accesses == insn->access_room) {
+		unsigned int room = insn->access_room ? 2 * insn->access_room : 3;
+		struct nki_access *more = nki_zalloc(k, room * sizeof(*more));
+
+		if (!more)
+			return false;
+		if (insn->accesses)
+			memcpy(more, insn->access, insn->accesses * sizeof(*more));
+		insn->access = more;
+		insn->access_room = room;
+	}
 	nki_view_access(v, write, &insn->access[insn->accesses++]);
 	return true;
 }

@@ -17,7 +17,12 @@
 #define NKI_PHYS_REGS		60	/* 60 to 63: scaled offsets, see lower.c */
 #define NKI_TEMP_REG		60
 #define NKI_QUEUE_NONE		0xff
-#define NKI_MAX_ACCESSES	8
+#define NKI_PIPES		8
+#define NKI_CORE_SEMAPHORES	224	/* of two-core programs: from here on not the library's choice */
+#define NKI_MAX_PREFIXES	1024
+#define NKI_DEBUG_TENSOR	"nki_device_print"
+#define NKI_PE_TILES		16
+#define NKI_MAX_FIXES		4
 #define NKI_TILE_ALIGN		64	/* bytes; keeps rows on the host's cache lines */
 
 /* Streams: engines by their number, then DMA queues. */
@@ -133,20 +138,31 @@ struct nki_fix {
 	unsigned int temp;	/* physical */
 };
 
+/**
+ * struct nki_insn - an instruction, with what must be done just before and after it
+ * @w: first word
+ * @more: words after the first, w.words - 1 of them; NULL: one word
+ * @before, @after: words of the same engine that belong to it (sendrecv)
+ * @fix: scaled registers
+ * @regs: physical registers that it reads
+ */
 struct nki_insn {
 	struct neuron_insn w;
-	struct neuron_dma_operand dma[2];
-	struct nki_access access[NKI_MAX_ACCESSES];
-	unsigned int accesses;
-	struct nki_fix fix[3];
+	struct neuron_insn *more;
+	struct neuron_insn *before, *after;
+	unsigned int befores, afters;
+	struct nki_access *access;
+	unsigned int accesses, access_room;
+	struct nki_fix fix[NKI_MAX_FIXES];
 	unsigned int fixes;
-	uint64_t regs;		/* physical registers that it reads */
+	uint64_t regs;
 	struct nki_point point;
 };
 
 /* A register operation: every engine that needs the register executes it. */
 struct nki_regop {
 	struct neuron_insn w;
+	struct neuron_insn *more;
 	struct nki_access access;
 	bool has_access;
 	struct nki_fix fix;
@@ -171,6 +187,7 @@ struct nki_loop {
 	unsigned int depth;		/* 1: outermost loop */
 	unsigned int number;		/* 1 to n, in program order */
 	unsigned int reg;		/* physical */
+	bool conditional;		/* while @hi.reg is not 0; no counter */
 	int32_t lo, step;
 	struct nki_scalar hi;
 	uint64_t hi_regs;
@@ -207,6 +224,32 @@ struct nki_reg_info {
 	struct nki_loop *loop;
 };
 
+/**
+ * struct nki_weights - what a tile of the PE holds, to leave out LDWEIGHTS
+ * @w: the instruction that loaded it, without waits and line
+ * @row, @rows, @column, @columns: part of the array
+ * @bytes, @scales: memory that it was loaded from
+ */
+struct nki_weights {
+	bool valid, has_scales;
+	struct neuron_insn w;
+	unsigned int row, rows, column, columns;
+	struct nki_access bytes, scales;
+};
+
+/**
+ * struct nki_exchange - a sendrecv of one core
+ * @insn: the transfer to the other core, whose dst is not known yet
+ * @dst: where the other core's data are to go
+ */
+struct nki_exchange {
+	struct nki_exchange *next;
+	struct nki_insn *insn;
+	struct neuron_ap dst;
+	struct nki_loc loc;
+	unsigned int pipe, depth;
+};
+
 struct nki_words {
 	struct neuron_insn *word;	/* any of the 128-byte words */
 	size_t count, room;
@@ -239,10 +282,7 @@ struct nki_kernel {
 	struct nki_reg_info reg[NKI_PHYS_REGS + 1];
 	uint8_t queue_owner[NEURON_DMA_QUEUES];
 
-	/* Set of matmul weights that the PE holds, to leave out LDWEIGHTS. */
-	bool weights_valid;
-	struct neuron_ap weights_ap;
-	struct nki_access weights;
+	struct nki_weights weights[NKI_PE_TILES];
 	struct {
 		enum nki_dtype dtype;
 		struct nki_view view;
@@ -250,6 +290,17 @@ struct nki_kernel {
 	unsigned int identities;
 
 	char *info_json;
+
+	/* Two cores: the first is the root, and counts arguments. */
+	struct nki_kernel *root, *peer;
+	unsigned int core, cores;
+	struct nki_exchange *exchanges, **exchanges_tail;
+
+	unsigned int rounding;		/* 0: as it is, 1: nearest, 2: stochastic */
+	unsigned int rounding_id;
+	struct nki_view debug;
+	unsigned int prefixes;
+	char *prefix[NKI_MAX_PREFIXES];
 
 	/* Result of the last build. */
 	bool built;
@@ -284,8 +335,10 @@ struct nki_view nki_top_tile(struct nki_kernel *k, struct nki_loc loc, enum nki_
 			     uint32_t parts, uint32_t columns);
 
 /* operand.c */
-struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, enum neuron_opcode op,
-			      enum neuron_engine engine);
+struct nki_insn *nki_new_insn(struct nki_kernel *k, struct nki_loc loc, unsigned int op,
+			      unsigned int engine);
+struct neuron_insn *nki_more_words(struct nki_kernel *k, struct nki_insn *insn, unsigned int words);
+struct neuron_insn_ext *nki_ext(struct nki_kernel *k, struct nki_insn *insn);
 void nki_emit(struct nki_kernel *k, struct nki_insn *insn);
 bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, unsigned int slot,
 		  const char *what, struct nki_view v, unsigned int split);
@@ -293,16 +346,30 @@ bool nki_put_scalar(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *i
 		    unsigned int slot, const char *what, struct nki_scalar s, unsigned int parts);
 bool nki_add_access(struct nki_kernel *k, struct nki_insn *insn, struct nki_view v, bool write);
 void nki_view_access(struct nki_view v, bool write, struct nki_access *a);
+void nki_forget_weights(struct nki_kernel *k);
 bool nki_live(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v);
 uint64_t nki_free_elements(struct nki_view v);
 bool nki_put_ap(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
-		unsigned int split, struct neuron_ap *ap, unsigned int *inner);
+		unsigned int split, struct neuron_ap *ap, unsigned int *inner, bool any_partition);
 bool nki_put_fix(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn, struct nki_view v,
-		 unsigned int slot, uint8_t *offset_reg);
+		 uint8_t *offset_reg);
+
+/* indirect.c */
+bool nki_put_indirect(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
+		      unsigned int slot, const char *what, struct nki_view v, struct neuron_ap *ap);
 
 /* depend.c */
 bool nki_overlap(const struct nki_access *a, const struct nki_access *b);
 bool nki_covers(const struct nki_access *a, const struct nki_access *b);
+
+/* dma.c */
+bool nki_put_hbm_word(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
+		      struct nki_view v, bool write);
+struct nki_insn *nki_begin_send(struct nki_kernel *k, struct nki_loc loc, struct nki_view src,
+				unsigned int engine);
+
+/* cores.c */
+void nki_meet(struct nki_kernel *k);
 
 /* regs.c */
 void nki_find_streams(struct nki_kernel *k);

@@ -619,7 +619,7 @@ static int pick_semaphore(struct nki_kernel *k, struct colouring *c, struct nki_
 			      last->wait_pos < e->wait_pos))
 			return s;
 	}
-	if (k->semaphores == NEURON_SEMAPHORES)
+	if (k->semaphores == (k->peer ? NKI_CORE_SEMAPHORES : NEURON_SEMAPHORES))
 		return -1;
 	c->key[k->semaphores] = key;
 	return k->semaphores++;
@@ -663,7 +663,8 @@ static int colour(struct nki_kernel *k)
 		sem = pick_semaphore(k, c, list[i]);
 		if (sem < 0) {
 			nki_fail(k, (struct nki_loc){ "nki", 0, "semaphores" },
-				 "the program needs more than %d semaphores", NEURON_SEMAPHORES);
+				 "the program needs more than %d semaphores",
+				 k->peer ? NKI_CORE_SEMAPHORES : NEURON_SEMAPHORES);
 			ret = -EINVAL;
 			break;
 		}

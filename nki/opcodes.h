@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers of rows that isa.def of this tree may not have yet. The builder looks
+ * each of them up in the table, so one that is missing is a clear error.
+ */
+#ifndef NKI_OPCODES_H
+#define NKI_OPCODES_H
+
+enum {
+	OP_DRAIN		= 0x08,
+	OP_NOTIFY		= 0x0a,
+	OP_WRITE		= 0x0b,
+	OP_READ			= 0x0c,
+	OP_SET_ROUNDING_MODE	= 0x0d,
+	OP_REMOTE_SEMAPHORE	= 0x0e,
+	OP_DEBUG_PRINT		= 0x0f,
+	OP_LDWEIGHTS_MX		= 0x22,
+	OP_MATMUL_MX		= 0x23,
+	OP_LDWEIGHTS_SPARSE	= 0x24,
+	OP_MATMUL_SPARSE	= 0x25,
+	OP_ACTIVATE2		= 0x32,
+	OP_TENSOR_SCALAR_REDUCE	= 0x4a,
+	OP_TENSOR_SCALAR_CUMULATIVE = 0x4b,
+	OP_TENSOR_TENSOR_SCAN	= 0x4c,
+	OP_RANGE_SELECT		= 0x4e,
+	OP_EXPONENTIAL		= 0x4f,
+	OP_BN_STATS		= 0x50,
+	OP_BN_AGGR		= 0x51,
+	OP_MAX8			= 0x52,
+	OP_FIND_INDEX8		= 0x53,
+	OP_MATCH_REPLACE8	= 0x54,
+	OP_STREAM_SHUFFLE	= 0x55,
+	OP_DROPOUT		= 0x56,
+	OP_RNG			= 0x57,
+	OP_SET_RNG_SEED		= 0x58,
+	OP_RAND_SET_STATE	= 0x59,
+	OP_RAND_GET_STATE	= 0x5a,
+	OP_RAND2		= 0x5b,
+	OP_QUANTIZE_MX		= 0x5c,
+	OP_DVE_READ_ACC		= 0x5d,
+	OP_PARTITION_REDUCE	= 0x72,
+	OP_LOCAL_GATHER		= 0x73,
+	OP_N_GATHER		= 0x74,
+	OP_SEQUENCE_BOUNDS	= 0x75,
+	OP_NONZERO_WITH_COUNT	= 0x76,
+	OP_TOPK			= 0x77,
+	OP_DMA_TRANSPOSE	= 0x91,
+	OP_DMA_COMPUTE		= 0x92,
+
+	DT_FLOAT8_E8M0FNU	= 0x11,
+	DT_FLOAT8_E5M2_X4	= 0x12,
+	DT_FLOAT8_E4M3FN_X4	= 0x13,
+	DT_FLOAT4_E2M1FN_X4	= 0x14,
+
+	ALU_ABS_MAX		= 0x15,
+	ALU_ABS_MIN		= 0x16,
+	ALU_AVERAGE		= 0x17,
+
+	FN_PRELU		= 0x18,
+};
+
+#endif /* NKI_OPCODES_H */
