@@ -174,7 +174,10 @@ static uint32_t start_reset(struct neuron_chip *chip, bool device, uint32_t map)
 	return chip->profile.nc_version == 2 ? map & all : (map >> 8) & 0xff;
 }
 
-/* Reset and mailbox share the trigger; a reset type that is set decides. */
+/*
+ * Reset and mailbox share the trigger; a reset type that is set decides. It starts a
+ * reset once for each time it is written: a message in between does not start over.
+ */
 static void trigger(struct neuron_chip *chip)
 {
 	uint32_t type, clear = 0;
@@ -182,6 +185,11 @@ static void trigger(struct neuron_chip *chip)
 	pthread_mutex_lock(&chip->lock);
 	finish_reset(chip);
 	type = chip->misc[NEURON_MISC_RESET / 4];
+	if (type && type == chip->fw_reset_type) {
+		pthread_mutex_unlock(&chip->lock);
+		chip_log(chip, NEURON_CHIP_LOG_GUEST, "mailbox: a message in the middle of a reset is not seen");
+		return;
+	}
 	if (type == NEURON_MISC_RESET_DEVICE || type == NEURON_MISC_RESET_TPB) {
 		chip->fw_reset_type = type;
 		clear = start_reset(chip, type == NEURON_MISC_RESET_DEVICE,

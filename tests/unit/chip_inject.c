@@ -616,6 +616,10 @@ TEST_F(inject, reset_that_never_completes)
 	usleep(20000);
 	EXPECT_EQ(rd(self->h, MISC(NEURON_MISC_RESET)), NEURON_MISC_RESET_DEVICE);
 	EXPECT_EQ(rd(self->h, MISC(NEURON_MISC_STATUS)), NEURON_MISC_STATUS_BUSY);
+	/* Its monitoring thread rings for a message: that is no new reset. */
+	wr(self->h, MISC(NEURON_MISC_TRIGGER), 1);
+	usleep(5000);
+	EXPECT_EQ(rd(self->h, MISC(NEURON_MISC_RESET)), NEURON_MISC_RESET_DEVICE);
 	/* The public driver writes it again after 30 s. */
 	device_reset(self->h);
 	EXPECT_EQ(rd(self->h, MISC(NEURON_MISC_RESET)), 0);
