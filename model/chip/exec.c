@@ -397,7 +397,8 @@ static void start_regmem(struct stream *s)
 
 	if (s->x->strict && !check_insn(s))
 		return;
-	insn_run(s);
+	if (!s->x->timing_only || s->cur->w.opcode == NEURON_OP_TENSOR_LOAD)
+		insn_run(s);
 	if (s->x->faulted)
 		return;
 	sync_update_from_stream(s, end, end);
@@ -411,7 +412,7 @@ static void start_compute(struct stream *s)
 {
 	const struct timing *t = s->x->timing;
 	uint64_t now = s->x->now;
-	uint64_t busy = cycles_ticks(s, s->cycles);
+	uint64_t busy = timing_busy(s, cycles_ticks(s, s->cycles));
 	uint64_t read = now + busy;
 	uint64_t visible = read + exec_latency(s->x, t->drain[s->engine]);
 	struct chip_job_counters *count = &s->x->job->counters[s->core];
@@ -420,7 +421,9 @@ static void start_compute(struct stream *s)
 		return;
 	s->macs = 0;
 	s->x->stochastic = stream_core(s)->stochastic;
-	insn_run(s);
+	/* The tensor engine's time depends on what it holds. */
+	if (!s->x->timing_only || s->engine == NEURON_ENGINE_PE)
+		insn_run(s);
 	if (s->x->faulted)
 		return;
 	occupy(s, read);
@@ -618,6 +621,7 @@ static void core_reset(struct exec *x, struct exec_core *c)
 	memset(c->acc, 0, sizeof(c->acc));
 	memset(c->acc_defined, 0, sizeof(c->acc_defined));
 	memset(c->busy, 0, sizeof(c->busy));
+	memset(&c->throttle, 0, sizeof(c->throttle));
 	if (c->pe) {
 		c->pe->buf[0].loaded = c->pe->buf[1].loaded = false;
 		c->pe->pending = false;
@@ -692,7 +696,8 @@ static void job_begin(struct exec *x, struct chip_job *job)
 	x->num = num_ops();
 	x->strict = flags & NEURON_JOB_STRICT;
 	x->jitter = flags & NEURON_JOB_JITTER;
-	x->timing_only = false;
+	x->timing_only = flags & NEURON_JOB_TIMING_ONLY;
+	x->throttle = flags & NEURON_JOB_THROTTLE;
 	x->faulted = false;
 	x->serial++;
 	x->now = x->end = x->seq = 0;
@@ -736,9 +741,14 @@ static bool job_check(struct exec *x)
 	struct chip_job *job = x->job;
 	uint32_t flags = le32toh(job->desc.flags);
 
-	if (flags & ~NEURON_JOB_FLAGS || flags & NEURON_JOB_TIMING_ONLY || !x->timing) {
+	if (flags & ~NEURON_JOB_FLAGS || !x->timing) {
 		exec_fault_at(x, NEURON_FAULT_BAD_JOB, 0, 0, 0, NULL)->value =
-			htole64(NEURON_JOB_FLAGS & ~NEURON_JOB_TIMING_ONLY);
+			htole64(NEURON_JOB_FLAGS);
+		return false;
+	}
+	if (x->timing_only && x->strict) {
+		exec_fault_at(x, NEURON_FAULT_BAD_JOB, 0, 0, 0, NULL)->value =
+			htole64(NEURON_JOB_FLAGS & ~NEURON_JOB_STRICT);
 		return false;
 	}
 	return true;

@@ -263,9 +263,11 @@ bool hbmreg_run(struct stream *s)
 	uint32_t bits = htole32(insn_imm(s, &s->cur->w.imm[0]));
 	bool read = s->cur->w.opcode == NEURON_OP_READ;
 	struct neuron_fault_record *f;
-	enum neuron_fault code;
+	enum neuron_fault code = NEURON_FAULT_NONE;
 
-	if (read)
+	if (s->x->timing_only)
+		bits = 0;
+	else if (read)
 		code = chip_vm_read(s->x->job->vm, va, &bits, 4, &bad);
 	else
 		code = chip_vm_write(s->x->job->vm, va, &bits, 4, &bad);

@@ -312,6 +312,20 @@ struct dma_queue {
 	uint64_t free_at;
 };
 
+#define THROTTLE_SLICES	32	/* twice a window of them */
+
+/**
+ * struct throttle - how busy the tensor engine was lately
+ * @until: ticks until which it runs at half speed
+ * @slice: number of the slice of time, by its remainder
+ * @busy: ticks in it
+ */
+struct throttle {
+	uint64_t until;
+	uint64_t slice[THROTTLE_SLICES];
+	uint64_t busy[THROTTLE_SLICES];
+};
+
 #define PE_RAW_BYTES	(128 * 128 * 4)
 
 /**
@@ -371,6 +385,7 @@ struct exec_core {
 		uint64_t sbuf_bus;
 		uint64_t psum_bank[NEURON_PSUM_BANKS];
 	} busy[STREAMS];
+	struct throttle throttle;
 	struct pe *pe;
 };
 
@@ -380,6 +395,7 @@ struct exec_core {
  * @serial: of the job in this structure
  * @end: ticks when the last effect so far is visible
  * @stochastic: rounding mode of the core whose instruction or transfer runs
+ * @throttle: dI/dt throttling is modelled
  * @timing_only: no arithmetic, no data is moved
  * @row: scratch rows of SCRATCH_ELEMENTS, enough for a moving operand
  */
@@ -387,7 +403,7 @@ struct exec {
 	struct chip_job *job;
 	const struct timing *timing;
 	const struct num_ops *num;
-	bool strict, jitter, stochastic, faulted, timing_only;
+	bool strict, jitter, stochastic, faulted, timing_only, throttle;
 	uint64_t serial;
 	uint64_t now;
 	uint64_t end;

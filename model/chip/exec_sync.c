@@ -138,6 +138,12 @@ bool sync_wait_holds(struct stream *s, unsigned int i)
 	return wait_holds(s, &s->cur->w.wait[i], 0);
 }
 
+/* False: faulted, the value is not known in a timing-only job. */
+static bool wait_known(struct stream *s, const struct neuron_wait *w)
+{
+	return !(w->cond & NEURON_WAIT_REG) || seq_reg_known(s, w->value);
+}
+
 bool sync_try(struct stream *s, uint64_t *when)
 {
 	const struct neuron_wait *w = s->cur->w.wait;
@@ -145,6 +151,8 @@ bool sync_try(struct stream *s, uint64_t *when)
 
 	*when = 0;
 	if (w[0].cond || w[1].cond) {
+		if (!wait_known(s, &w[0]) || !wait_known(s, &w[1]))
+			return true;
 		if (!waits_hold(s))
 			return false;
 		wait_take(s, &w[0], &cause);

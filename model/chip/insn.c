@@ -64,6 +64,8 @@ static bool ap_counts(struct stream *s, const struct neuron_ap *ap, unsigned int
 	if (ap->count_reg != NEURON_REG_NONE) {
 		if (ap->count_reg >= NEURON_REGS || ap->count_dim >= ap->dims)
 			return exec_bad(s, index, ap->count_reg, NEURON_REGS - 1);
+		if (!seq_reg_known(s, ap->count_reg))
+			return false;
 		op->num[ap->count_dim] = s->reg[ap->count_reg];
 	}
 	/* Each factor is below 2^32 and the product is checked as it grows. */
@@ -396,7 +398,7 @@ static bool reg_prepare(struct stream *s)
 
 static void tensor_load(struct stream *s)
 {
-	s->reg[s->cur->w.aux] = bits_get(s->op[1].base, 4);
+	seq_reg_load(s, s->cur->w.aux, bits_get(s->op[1].base, 4));
 }
 
 static void tensor_store(struct stream *s)

@@ -37,11 +37,13 @@ static bool bad_va(uint64_t va, uint64_t align)
 static bool check_desc(const struct chip_slot *s, struct chip_job *job)
 {
 	const struct neuron_job_desc *d = &job->desc;
-	const uint32_t flags = NEURON_JOB_FLAGS & ~NEURON_JOB_TIMING_ONLY;
+	const uint32_t flags = NEURON_JOB_FLAGS;
 	size_t i;
 
 	if (le32toh(d->flags) & ~flags)
 		return BAD(flags, flags);
+	if (le32toh(d->flags) & NEURON_JOB_TIMING_ONLY && le32toh(d->flags) & NEURON_JOB_STRICT)
+		return BAD(flags, flags & ~NEURON_JOB_STRICT);
 	if (!d->core_mask || (le32toh(d->core_mask) & ~s->core_mask))
 		return BAD(core_mask, s->core_mask);
 	if (bad_va(d->program_va, 128))

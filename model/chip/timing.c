@@ -50,6 +50,7 @@ static const struct timing timings[] = {
 		.transpose_hbm = 90, .transpose_sbuf = 50,				/* [dma] */
 		.dma_sem = NS_TICKS(50),						/* [us] */
 		.hbm_rate = 725, .cores_per_stack = 2,					/* [arch] 2.9 TB/s */
+		.throttle = NS_TICKS(3000),						/* [arch] */
 		.fast_dve = true,
 	},
 	[4] = {
@@ -68,6 +69,7 @@ static const struct timing timings[] = {
 		.transpose_hbm = 90, .transpose_sbuf = 50,				/* [dma] */
 		.dma_sem = NS_TICKS(50),						/* [us] */
 		.hbm_rate = 1225, .cores_per_stack = 2,					/* [arch] 4.9 TB/s */
+		.throttle = NS_TICKS(3000),						/* [arch] */
 		.fast_dve = true, .fast_act = true, .dma_priority = true, .sbuf_add_full = true,
 	},
 };
@@ -240,6 +242,59 @@ uint32_t timing_cycles(const struct stream *s)
 	if (strided(s))
 		cycles *= 2;
 	return cycles;
+}
+
+/* --- dI/dt throttling ----------------------------------------------------------------- */
+
+/* Ticks of the window before @now that the tensor engine worked. */
+static uint64_t used(const struct throttle *t, uint64_t now, uint64_t width)
+{
+	uint64_t slice = now / width, sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < THROTTLE_SLICES / 2 && i <= slice; i++)
+		if (t->slice[(slice - i) % THROTTLE_SLICES] == slice - i)
+			sum += t->busy[(slice - i) % THROTTLE_SLICES];
+	return sum;
+}
+
+static void use(struct throttle *t, uint64_t now, uint64_t ticks, uint64_t width)
+{
+	while (ticks) {
+		uint64_t slice = now / width, part = width - now % width;
+		unsigned int at = slice % THROTTLE_SLICES;
+
+		if (part > ticks)
+			part = ticks;
+		if (t->slice[at] != slice) {
+			t->slice[at] = slice;
+			t->busy[at] = 0;
+		}
+		t->busy[at] += part;
+		now += part;
+		ticks -= part;
+	}
+}
+
+/*
+ * Published: the tensor engine runs at about half speed for the first 3 us after a
+ * window in which it was used less than half. How long that window is is not said:
+ * taken as 3 us too.
+ */
+uint64_t timing_busy(struct stream *s, uint64_t ticks)
+{
+	struct throttle *t = &stream_core(s)->throttle;
+	uint64_t window = s->x->timing->throttle, now = s->x->now;
+	uint64_t width = window / (THROTTLE_SLICES / 2);
+
+	if (!s->x->throttle || !window || s->cur->row->cost != NEURON_COST_MATMUL)
+		return ticks;
+	if (now >= t->until && 2 * used(t, now, width) < window)
+		t->until = now + window;
+	if (now < t->until)
+		ticks *= 2;
+	use(t, now, ticks, width);
+	return ticks;
 }
 
 uint64_t timing_dma_rows(const struct timing *t, uint64_t rows, uint64_t bytes)

@@ -39,6 +39,8 @@
  * @dma_sem: ticks from a transfer's last byte until its semaphore update
  * @hbm_rate: bytes per ns of one HBM stack
  * @cores_per_stack: cores that share a stack
+ * @throttle: dI/dt: ticks of the window that is looked at and of half speed after it;
+ *	0: none
  * @fast_dve: DVE has the 2x and 4x modes
  * @fast_act: ACT has a 2x mode for 16-bit copies
  * @dma_priority: queues share DMA engines by priority, not round robin
@@ -64,6 +66,7 @@ struct timing {
 	uint64_t dma_sem;
 	uint32_t hbm_rate;
 	uint32_t cores_per_stack;
+	uint64_t throttle;
 	bool fast_dve;
 	bool fast_act;
 	bool dma_priority;
@@ -76,6 +79,8 @@ struct stream;
 
 /* Cycles that the current instruction of @s occupies its engine. */
 uint32_t timing_cycles(const struct stream *s);
+/* Ticks that an instruction of @ticks occupies its engine, throttled if the job asks. */
+uint64_t timing_busy(struct stream *s, uint64_t ticks);
 /* Ticks << 8 that a DMA engine needs for @rows rows of @bytes. */
 uint64_t timing_dma_rows(const struct timing *t, uint64_t rows, uint64_t bytes);
 

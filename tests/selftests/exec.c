@@ -210,8 +210,8 @@ TEST_F(exec, faults_of_all_kinds)
 	EXPECT_EQ(NEURON_FAULT_BAD_PROGRAM, fault_code(self->fd, self->ctx, &n));
 	self->p.header->magic--;
 
-	/* Reserved: refused by the device, not by the kernel. */
-	job.exec.flags = NEURON_JOB_TIMING_ONLY;
+	/* Without data there is nothing to check: refused by the device, not by the kernel. */
+	job.exec.flags = NEURON_JOB_TIMING_ONLY | NEURON_JOB_STRICT;
 	EXPECT_EQ(-EIO, drv_run(self->fd, self->ctx, &job, self->sync));
 	EXPECT_EQ(NEURON_FAULT_BAD_JOB, fault_code(self->fd, self->ctx, &n));
 

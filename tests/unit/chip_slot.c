@@ -158,7 +158,7 @@ TEST_F(slot, bad_descriptors)
 	for (i = 0; i < 12; i++)
 		bad[i] = good;
 	bad[0].flags = 1u << 31;
-	bad[1].flags = NEURON_JOB_TIMING_ONLY;
+	bad[1].flags = NEURON_JOB_TIMING_ONLY | NEURON_JOB_STRICT;
 	bad[2].core_mask = 0;
 	bad[3].core_mask = 0x101;
 	bad[4].program_va = VA_PROGRAM + 64;

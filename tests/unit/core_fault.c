@@ -112,7 +112,7 @@ TEST_F(core, malformed_jobs)
 	p->job.desc.arg_count = htole32(NEURON_MAX_ARGS + 1);
 	EXPECT_NE(rerun(p), NEURON_FAULT_NONE);
 	prog_run(p);
-	p->job.desc.flags = htole32(NEURON_JOB_TIMING_ONLY);
+	p->job.desc.flags = htole32(NEURON_JOB_TIMING_ONLY | NEURON_JOB_STRICT);
 	EXPECT_EQ(rerun(p), NEURON_FAULT_BAD_JOB);
 	/* An argument that wraps around. */
 	p->arg[0].size = htole64(~0ull);

@@ -102,6 +102,56 @@ TEST(matmul)
 	EXPECT_LT(fabs(matmul_period(3, BF16, 1, 128) - 128 / 2.4), 0.1);
 }
 
+/* A stream of @n products of 512 columns on Trn2: their starts are in the trace. */
+static void matmuls(unsigned int n)
+{
+	struct neuron_insn w = insn_new(NEURON_OP_LDWEIGHTS);
+
+	w.ap[1] = ap_row(SBUF, BF16, 0, 128, 0, 128);
+	prog_add(p, 0, PE, &w);
+	w = insn_new(NEURON_OP_MATMUL);
+	w.ap[0] = ap_row(PSUM, F32, 0, 128, 0, 512);
+	w.ap[1] = ap_row(SBUF, BF16, 0, 128, 1024, 512);
+	while (n--)
+		prog_add(p, 0, PE, &w);
+}
+
+/* Published: about half speed for the first 3 us after a window used less than half. */
+TEST(throttle)
+{
+	double span[32], half = 2 * 512 / 2.4, full = 512 / 2.4;
+	struct neuron_insn w = insn_new(NEURON_OP_READ);
+	struct neuron_dma_operand d;
+	unsigned int i, nc;
+
+	for (nc = 2; nc < 5; nc++) {
+		start(nc);
+		p->flags = NEURON_JOB_THROTTLE;
+		matmuls(20);
+		ASSERT_EQ(prog_run(p), 0);
+		for (i = 0; i < 20; i++)
+			span[i] = ns(le32toh(find(p, PE, NEURON_OP_MATMUL, i)->busy));
+		for (i = 0; i < 20 && nc > 2; i++)
+			EXPECT_LT(fabs(span[i] - (i * half < 3000 ? half : full)), 0.1);
+		for (i = 0; i < 20 && nc == 2; i++)
+			EXPECT_LT(fabs(span[i] - 512 / 2.8), 0.1);
+	}
+	/* 20 products, 6 us of polling HBM, then throttled again; not after 1 us. */
+	for (nc = 0; nc < 2; nc++) {
+		start(3);
+		p->flags = NEURON_JOB_THROTTLE;
+		prog_arg(p, 4, NEURON_ARG_READ);
+		d = dma_hbm(0, NEURON_DTYPE_INT32, 0, 1, 1, 4);
+		matmuls(20);
+		for (i = 0; i < (nc ? 10 : 1); i++)
+			prog_words(p, 0, PE, &w, &d, 1);
+		matmuls(2);
+		ASSERT_EQ(prog_run(p), 0);
+		EXPECT_LT(fabs(ns(le32toh(find(p, PE, NEURON_OP_MATMUL, 21)->busy)) -
+			       (nc ? half : full)), 0.1);
+	}
+}
+
 /* --- other engines --------------------------------------------------------------------- */
 
 /* Cycles of one instruction, from its record. */
@@ -366,6 +416,118 @@ TEST(dma_sharing)
 		/* The same bytes at the same rate, either way. */
 		EXPECT_LT(fabs(took / (2 * alone) - 1), 0.01);
 		EXPECT_EQ(overlap(a, b), two == 1);
+	}
+}
+
+/* --- time without data ------------------------------------------------------------------- */
+
+/* Some of everything: DMA both ways, products, a copy, a loop of 5. */
+static void mixed(void)
+{
+	struct neuron_dma_operand sb = dma_sbuf(), hbm;
+	struct neuron_insn w = insn_new(NEURON_OP_DMA_COPY);
+	unsigned int top;
+
+	prog_arg(p, 128 * 2048, NEURON_ARG_READ);
+	prog_arg(p, 128 * 2048, NEURON_ARG_WRITE);
+	memset(prog_arg_mem(p, 1), 0x5a, 128 * 2048);
+	hbm = dma_hbm(0, BF16, 0, 1024, 128, 2048);
+	w.ap[0] = ap_row(SBUF, BF16, 0, 128, 0, 1024);
+	w.update = update_add(1, 16);
+	prog_dma(p, 0, SP, &w, &sb, &hbm);
+	w = insn_new(NEURON_OP_REG_MOVE);
+	w.imm[0] = imm_i32(5);
+	w.aux = htole32(3);
+	w.wait[0] = wait_sub(1, 16);
+	top = prog_add(p, 0, PE, &w) + 1;
+	matmuls(3);
+	w = insn_new(NEURON_OP_REG_ALU);
+	w.op[0] = NEURON_ALU_SUBTRACT;
+	w.imm[0] = imm_reg(3, NEURON_DTYPE_INT32);
+	w.imm[1] = imm_i32(1);
+	w.aux = htole32(3);
+	prog_add(p, 0, PE, &w);
+	w.opcode = NEURON_OP_COMPARE_BRANCH;
+	w.op[0] = NEURON_ALU_GREATER;
+	w.imm[1] = imm_i32(0);
+	w.aux = htole32(top);
+	prog_add(p, 0, PE, &w);
+	w = insn_new(NEURON_OP_EVENT_SEMAPHORE);
+	w.update = update_add(2, 1);
+	prog_add(p, 0, PE, &w);
+	w = insn_new(NEURON_OP_TENSOR_COPY);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 8192, 512);
+	w.ap[1] = ap_row(PSUM, F32, 0, 128, 0, 512);
+	w.wait[0] = wait_sub(2, 1);
+	w.update = update_add(3, 1);
+	prog_add(p, 0, DVE, &w);
+	w = insn_new(NEURON_OP_DMA_COPY);
+	hbm = dma_hbm(1, F32, 0, 512, 128, 2048);
+	w.ap[1] = ap_row(SBUF, F32, 0, 128, 8192, 512);
+	w.wait[0] = wait_sub(3, 1);
+	prog_dma(p, 0, SP, &w, &hbm, &sb);
+}
+
+TEST(timing_only)
+{
+	uint64_t ticks, macs;
+	unsigned int i;
+
+	start(3);
+	mixed();
+	ASSERT_EQ(prog_run(p), 0);
+	ticks = p->job.modelled_ticks;
+	macs = p->job.counters[0].pe_macs;
+	EXPECT_EQ(macs, 15ull * 128 * 128 * 512);
+	EXPECT_EQ(*(uint32_t *)prog_arg_mem(p, 1), 0);
+	start(3);
+	p->flags = NEURON_JOB_TIMING_ONLY;
+	mixed();
+	ASSERT_EQ(prog_run(p), 0);
+	EXPECT_EQ(p->job.modelled_ticks, ticks);
+	EXPECT_EQ(p->job.counters[0].pe_macs, macs);
+	for (i = 0; i < 128 * 2048; i++)
+		ASSERT_EQ(((uint8_t *)prog_arg_mem(p, 1))[i], 0x5a);
+}
+
+/* What runs next may not depend on data: the fault names the register. */
+TEST(timing_only_refused)
+{
+	struct neuron_dma_operand d;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		struct neuron_insn w = insn_new(NEURON_OP_READ);
+
+		start(3);
+		p->flags = NEURON_JOB_TIMING_ONLY;
+		prog_arg(p, 4, NEURON_ARG_READ);
+		d = dma_hbm(0, NEURON_DTYPE_INT32, 0, 1, 1, 4);
+		w.aux = htole32(7);
+		prog_words(p, 0, DVE, &w, &d, 1);
+		/* What is computed from it is as unknown; an address may be. */
+		w = insn_new(NEURON_OP_REG_ALU);
+		w.op[0] = NEURON_ALU_ADD;
+		w.imm[0] = imm_reg(7, NEURON_DTYPE_INT32);
+		w.imm[1] = imm_i32(1);
+		w.aux = htole32(8);
+		prog_add(p, 0, DVE, &w);
+		w = insn_new(i == 0 ? NEURON_OP_COMPARE_BRANCH : NEURON_OP_NOP);
+		if (i == 0) {
+			w.op[0] = NEURON_ALU_EQUAL;
+			w.imm[0] = imm_i32(0);
+			w.imm[1] = imm_reg(8, NEURON_DTYPE_INT32);
+		} else if (i == 1) {
+			w.wait[0] = (struct neuron_wait){ 1, NEURON_WAIT_GE | NEURON_WAIT_REG, htole16(8) };
+		} else if (i < 4) {
+			w = insn_new(NEURON_OP_MEMSET);
+			w.imm[0] = imm_f32(1);
+			w.ap[0] = ap_row(SBUF, F32, 0, 128, 0, 8);
+			*(i == 2 ? &w.ap[0].count_reg : &w.ap[0].offset_reg) = 8;
+		}
+		prog_add(p, 0, DVE, &w);
+		ASSERT_EQ(prog_run(p), i < 3 ? NEURON_FAULT_DATA_DEPENDENT : 0);
+		EXPECT_EQ(le32toh(p->job.fault.index), i < 3 ? 8 : 0);
 	}
 }
 

@@ -336,10 +336,11 @@ struct neuron_job_desc {
 };
 
 #define NEURON_JOB_STRICT		(1u << 0)	/* check races, uninitialised reads, limits */
-#define NEURON_JOB_TIMING_ONLY		(1u << 1)	/* reserved: BAD_JOB until implemented */
+#define NEURON_JOB_TIMING_ONLY		(1u << 1)	/* modelled time without data; not with STRICT */
 #define NEURON_JOB_JITTER		(1u << 2)	/* vary every latency by @seed */
 #define NEURON_JOB_STOCHASTIC_ROUNDING	(1u << 3)
-#define NEURON_JOB_FLAGS		0xfu
+#define NEURON_JOB_THROTTLE		(1u << 4)	/* dI/dt: the tensor engine starts at half speed (Trn2 on) */
+#define NEURON_JOB_FLAGS		0x1fu
 #define NEURON_MAX_ARGS			1024
 
 /**
