@@ -24,6 +24,9 @@ OPS = {'A': 'ALU', 'R': 'reduction', 'C': 'comparison', 'F': 'activation'}
 COST = {
     'SEQ': 'sequencer only', 'REGMEM': 'round trip to memory',
     'LDWEIGHTS': 'M / 4; fp32 M', 'MATMUL': 'max(min(64, M), N); fp32 x 4',
+    'SCAN': 'max(64, 2 N)', 'SRC_N': 'max(64, N of the source)', 'EXP4': 'max(64, N / 4)',
+    'BN_AGGR': 'max(64, 13 N / 3 of the source)', 'LOCAL_GATHER': '150 + valid e C, see timing.rst',
+    'TOPK': '4 n + K',
     'MII': '64', 'N': 'max(64, N)', 'COPY': 'max(64, N), fast modes',
     'COPY_PRED': 'max(64, 2 N); N with PSUM', 'MEMSET': 'max(64, N); N / 2 for 16-bit zero',
     'TENSOR_TENSOR': 'max(64, 2 N); N with PSUM or simple bf16; fast mode',

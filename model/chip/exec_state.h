@@ -355,12 +355,27 @@ struct pe {
 };
 
 /**
+ * struct rng - generators by lane
+ * @job: exec.serial of the job that seeded them
+ * @lfsr: vector engine up to v3
+ * @dve: vector engine from v4 on, four of six words
+ * @pool: GpSimd
+ */
+struct rng {
+	uint64_t job;
+	uint32_t lfsr[NEURON_PARTITIONS];
+	uint32_t dve[NEURON_PARTITIONS][24];
+	uint32_t pool[NEURON_PARTITIONS][6];
+};
+
+/**
  * struct exec_core - one core of the job
  * @due: by slot: ticks of the next event
  * @updates: heap of updates under way
  * @blocked: mask of engines that wait
  * @stalled: mask of engines that wait for room in a DMA queue
- * @acc: ACT's accumulators
+ * @acc: ACT's accumulators; a bit of @acc_defined for each that holds something
+ * @dve_acc: the vector engine's
  * @busy: until when an engine uses a memory, for the exclusion rules
  */
 struct exec_core {
@@ -381,6 +396,9 @@ struct exec_core {
 	bool stochastic;	/* rounding mode */
 	float acc[NEURON_PARTITIONS];
 	uint64_t acc_defined[2];
+	float dve_acc[NEURON_PARTITIONS];
+	uint64_t dve_acc_defined[2];
+	struct rng rng;
 	struct {
 		uint64_t sbuf_bus;
 		uint64_t psum_bank[NEURON_PSUM_BANKS];
@@ -539,6 +557,7 @@ void pe_matmul(struct stream *s);
 bool act_prepare(struct stream *s);
 void act_activate(struct stream *s);
 void act_read_acc(struct stream *s);
+bool act_fn_exists(unsigned int fn);
 
 bool dve_prepare(struct stream *s);
 void dve_run(struct stream *s);
@@ -567,6 +586,22 @@ static inline uint32_t hbm_index_bits(const struct hbm_opnd *h, unsigned int r)
 	memcpy(&bits, at, 4);
 	return le32toh(bits);
 }
+
+/* An instruction's own checks, and what it does, of the files that they are in. */
+#define INSN(name) bool name##_prepare(struct stream *s); void name##_run(struct stream *s);
+/* insn_act2.c */
+INSN(activate2)
+/* insn_acc.c */
+INSN(scalar_reduce) INSN(cumulative) INSN(scan) INSN(range_select) INSN(exponential) INSN(dve_acc)
+bool select_acc_prepare(struct stream *s);
+void select_acc(struct stream *s, unsigned int part, const float *row);
+/* insn_search.c */
+INSN(bn_stats) INSN(bn_aggr) INSN(max8) INSN(find_index8) INSN(match_replace8) INSN(shuffle)
+/* insn_rng.c */
+INSN(rng)
+/* insn_gather.c */
+INSN(partition_reduce) INSN(n_gather) INSN(local_gather) INSN(sequence_bounds) INSN(nonzero) INSN(topk)
+#undef INSN
 
 /* --- exec_copy.c ---------------------------------------------------------------------- */
 

@@ -426,12 +426,38 @@ static const struct insn_ops insn_ops[256] = {
 	[NEURON_OP_IOTA] = { pool_prepare, pool_run },
 	[NEURON_OP_AFFINE_SELECT] = { pool_prepare, pool_run },
 	[NEURON_OP_DEBUG_PRINT] = { debug_prepare, debug_run },
+	[NEURON_OP_TENSOR_SCALAR_REDUCE] = { scalar_reduce_prepare, scalar_reduce_run },
+	[NEURON_OP_TENSOR_SCALAR_CUMULATIVE] = { cumulative_prepare, cumulative_run },
+	[NEURON_OP_TENSOR_TENSOR_SCAN] = { scan_prepare, scan_run },
+	[NEURON_OP_RANGE_SELECT] = { range_select_prepare, range_select_run },
+	[NEURON_OP_EXPONENTIAL] = { exponential_prepare, exponential_run },
+	[NEURON_OP_DVE_READ_ACC] = { dve_acc_prepare, dve_acc_run },
+	[NEURON_OP_BN_STATS] = { bn_stats_prepare, bn_stats_run },
+	[NEURON_OP_BN_AGGR] = { bn_aggr_prepare, bn_aggr_run },
+	[NEURON_OP_MAX8] = { max8_prepare, max8_run },
+	[NEURON_OP_FIND_INDEX8] = { find_index8_prepare, find_index8_run },
+	[NEURON_OP_MATCH_REPLACE8] = { match_replace8_prepare, match_replace8_run },
+	[NEURON_OP_STREAM_SHUFFLE] = { shuffle_prepare, shuffle_run },
+	[NEURON_OP_DROPOUT] = { rng_prepare, rng_run },
+	[NEURON_OP_RNG] = { rng_prepare, rng_run },
+	[NEURON_OP_SET_RNG_SEED] = { rng_prepare, rng_run },
+	[NEURON_OP_RAND_SET_STATE] = { rng_prepare, rng_run },
+	[NEURON_OP_RAND_GET_STATE] = { rng_prepare, rng_run },
+	[NEURON_OP_RAND2] = { rng_prepare, rng_run },
+	[NEURON_OP_PARTITION_REDUCE] = { partition_reduce_prepare, partition_reduce_run },
+	[NEURON_OP_N_GATHER] = { n_gather_prepare, n_gather_run },
+	[NEURON_OP_LOCAL_GATHER] = { local_gather_prepare, local_gather_run },
+	[NEURON_OP_SEQUENCE_BOUNDS] = { sequence_bounds_prepare, sequence_bounds_run },
+	[NEURON_OP_NONZERO_WITH_COUNT] = { nonzero_prepare, nonzero_run },
+	[NEURON_OP_TOPK] = { topk_prepare, topk_run },
+	[NEURON_OP_ACTIVATE2] = { activate2_prepare, activate2_run },
 };
 
 /* COPY_PREDICATED's source may be a scalar instead. */
 static bool optional(const struct stream *s, unsigned int i)
 {
-	return i == 1 && s->cur->w.opcode == NEURON_OP_COPY_PREDICATED;
+	return (i == 1 && s->cur->w.opcode == NEURON_OP_COPY_PREDICATED) ||
+	       (i == 3 && s->cur->w.opcode == NEURON_OP_MATCH_REPLACE8);
 }
 
 /* How faults number operands: Documentation/isa/index.rst. */

@@ -7,15 +7,24 @@
 
 #include "exec_state.h"
 
-#define ACT_FNS	(NEURON_ACTFN_RECIPROCAL + 1)
+bool act_fn_exists(unsigned int fn)
+{
+	switch (fn) {
+#define NEURON_ACTFN(code, name, text) case code:
+#include "neuron/isa.def"
+		return true;
+	}
+	return false;
+}
 
 static bool activate_prepare(struct stream *s)
 {
 	const struct neuron_insn *w = &s->cur->w;
 	const struct opnd *dst = &s->op[0], *src = &s->op[1];
 
-	if (w->op[0] >= ACT_FNS)
-		return exec_bad(s, 6, w->op[0], ACT_FNS - 1);
+	/* Published: the slope of prelu exists in activate2 only. */
+	if (!act_fn_exists(w->op[0]) || w->op[0] == NEURON_ACTFN_PRELU)
+		return exec_bad(s, 6, w->op[0], NEURON_ACTFN_RECIPROCAL);
 	if (dst->parts != src->parts)
 		return exec_bad(s, 0, dst->parts, src->parts);
 	if (dst->n != src->n)

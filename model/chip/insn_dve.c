@@ -34,8 +34,10 @@ static bool alu_valid(struct stream *s, unsigned int which)
 	unsigned int op = s->cur->w.op[which];
 	bool pool_only = op == NEURON_ALU_POWER || op == NEURON_ALU_RSQRT;
 
-	if (!num_alu(op)->name)
+	if (!num_alu(op)->name || op == NEURON_ALU_AVERAGE)
 		return exec_bad(s, 6, op, NEURON_ALU_RIGHT_SHIFT);
+	if ((op == NEURON_ALU_ABS_MAX || op == NEURON_ALU_ABS_MIN) && s->x->job->nc_version < 4)
+		return exec_bad(s, 6, op, NEURON_ALU_MAXIMUM);
 	if (pool_only && s->engine != NEURON_ENGINE_POOL)
 		return exec_bad(s, 6, op, NEURON_ENGINE_POOL);
 	return true;
@@ -150,7 +152,8 @@ static bool predicate_prepare(struct stream *s)
 	if (num_dtype(pred->dtype)->is_float)
 		return exec_bad(s, 2, pred->dtype, NEURON_DTYPE_UINT8);
 	if (s->cur->w.opcode == NEURON_OP_SELECT)
-		return s->imm[0].present || exec_bad(s, 4, NEURON_IMM_NONE, NEURON_IMM_F32);
+		return (s->imm[0].present || exec_bad(s, 4, NEURON_IMM_NONE, NEURON_IMM_F32)) &&
+		       select_acc_prepare(s);
 	if (has_src == s->imm[0].present)
 		return exec_bad(s, 4, s->cur->w.imm[0].kind, NEURON_IMM_NONE);
 	if (has_src && s->op[1].dtype != s->op[0].dtype)
@@ -470,6 +473,7 @@ static void select_scalar(struct stream *s)
 		row_load(s->x, &s->op[1], p, in);
 		for (i = 0; i < dst->n; i++)
 			in[i] = (pred[i] != 0) != reverse ? in[i] : other;
+		select_acc(s, p, in);
 		row_store(s->x, dst, p, in);
 	}
 }

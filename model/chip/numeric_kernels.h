@@ -249,6 +249,11 @@ MATH_FN double d_pow(double x, double y)
 	return r;
 }
 
+MATH_FN float f_abs(float a)
+{
+	return f_from(f_bits(a) & 0x7fffffffu);
+}
+
 MATH_FN float f_alu(unsigned int op, float a, float b)
 {
 	switch (op) {
@@ -259,6 +264,8 @@ MATH_FN float f_alu(unsigned int op, float a, float b)
 	/* Bit-wise or: no branch on data. */
 	case NEURON_ALU_MAXIMUM:	return ((a > b) | (a != a)) ? a : b;
 	case NEURON_ALU_MINIMUM:	return ((a < b) | (a != a)) ? a : b;
+	case NEURON_ALU_ABS_MAX:	return ((f_abs(a) > f_abs(b)) | (a != a)) ? f_abs(a) : f_abs(b);
+	case NEURON_ALU_ABS_MIN:	return ((f_abs(a) < f_abs(b)) | (a != a)) ? f_abs(a) : f_abs(b);
 	case NEURON_ALU_EQUAL:		return a == b ? 1.0f : 0.0f;
 	case NEURON_ALU_NOT_EQUAL:	return a != b ? 1.0f : 0.0f;
 	case NEURON_ALU_GREATER_EQUAL:	return a >= b ? 1.0f : 0.0f;
@@ -282,7 +289,7 @@ MATH_FN float f_alu(unsigned int op, float a, float b)
 	X(BYPASS) X(ADD) X(SUBTRACT) X(MULTIPLY) X(MAXIMUM) X(MINIMUM)		\
 	X(EQUAL) X(NOT_EQUAL) X(GREATER_EQUAL) X(GREATER) X(LESS_EQUAL) X(LESS)	\
 	X(LOGICAL_AND) X(LOGICAL_OR) X(LOGICAL_XOR) X(POWER)			\
-	X(ABS) X(SQUARE) X(RELU) X(RSQRT) X(RECIPROCAL)
+	X(ABS) X(SQUARE) X(RELU) X(RSQRT) X(RECIPROCAL) X(ABS_MAX) X(ABS_MIN)
 
 /* One loop per operator, so that each is vectorised for itself. */
 #define ALU_LOOP(name, x, y)							\
@@ -372,6 +379,8 @@ MATH_FN float k_reduce(unsigned int op, const float *a, size_t n)
 	REDUCE_OP(MULTIPLY)
 	REDUCE_OP(MAXIMUM)
 	REDUCE_OP(MINIMUM)
+	REDUCE_OP(ABS_MAX)
+	REDUCE_OP(ABS_MIN)
 	REDUCE_OP(LOGICAL_AND)
 	REDUCE_OP(LOGICAL_OR)
 	REDUCE_OP(LOGICAL_XOR)
@@ -379,6 +388,8 @@ MATH_FN float k_reduce(unsigned int op, const float *a, size_t n)
 	/* One element has not been through the operator yet. */
 	if (op >= NEURON_ALU_LOGICAL_AND && op <= NEURON_ALU_LOGICAL_XOR)
 		lane[0] = lane[0] != 0.0f ? 1.0f : 0.0f;
+	if (op == NEURON_ALU_ABS_MAX || op == NEURON_ALU_ABS_MIN)
+		lane[0] = f_abs(lane[0]);
 	return f_canon(lane[0]);
 }
 
@@ -444,6 +455,9 @@ MATH_FN double d_act(unsigned int fn, double x)
 		       (d_abs(x) > 50.0 ? 0.0 : x * INV_SQRT_2_PI * d_exp(-0.5 * x * x));
 	case NEURON_ACTFN_GELU_APPRX_TANH: return d_gate(x, d_gelu_tanh(x));
 	case NEURON_ACTFN_GELU_APPRX_SIGMOID: return d_gate(x, x * d_sigmoid(1.702 * x));
+	case NEURON_ACTFN_GELU_APPRX_SIGMOID_DX:
+		s = d_sigmoid(1.702 * x);
+		return s + (d_abs(x) > 400.0 ? 0.0 : 1.702 * x * s * d_sigmoid(-1.702 * x));
 	case NEURON_ACTFN_SILU:		return d_gate(x, x * d_sigmoid(x));
 	case NEURON_ACTFN_SILU_DX:
 		s = d_sigmoid(x);
@@ -471,7 +485,7 @@ MATH_FN double d_act(unsigned int fn, double x)
 	X(COPY) X(SQUARE) X(SIGMOID) X(RELU) X(GELU) X(GELU_DX)			\
 	X(GELU_APPRX_TANH) X(GELU_APPRX_SIGMOID) X(SILU) X(SILU_DX) X(TANH)	\
 	X(SOFTPLUS) X(MISH) X(ERF) X(ERF_DX) X(EXP) X(SIGN) X(ABS) X(LOG)	\
-	X(SIN) X(ARCTAN) X(SQRT) X(RSQRT) X(RECIPROCAL)
+	X(SIN) X(ARCTAN) X(SQRT) X(RSQRT) X(RECIPROCAL) X(GELU_APPRX_SIGMOID_DX)
 
 MATH_FN void k_act(unsigned int fn, float *dst, const float *a, size_t n)
 {

@@ -168,6 +168,18 @@ static uint64_t memset_cycles(const struct stream *s, uint64_t n)
 	return two_byte(&s->op[0]) && s->imm[0].bits == 0 ? n / 2 : n;
 }
 
+/*
+ * [stub] 150 + valid * e / C with C = ((28 + 4 e) / (4 e)) / min(4 / size, e), which
+ * divides although C grows with the overhead: taken as a factor.
+ */
+static uint64_t local_gather(const struct stream *s)
+{
+	uint64_t each = s->cur->w.aux & 0xffff, valid = s->cur->w.aux >> 16;
+	uint64_t packed = 4 / s->op[0].bytes < each ? 4 / s->op[0].bytes : each;
+
+	return 150 + valid * each * (28 + 4 * each) / (4 * each) / packed;
+}
+
 /* An inner stride of 16 bytes or more halves the bandwidth of SBUF and PSUM. */
 static bool strided(const struct stream *s)
 {
@@ -233,6 +245,12 @@ uint32_t timing_cycles(const struct stream *s)
 	case NEURON_COST_REDUCE:	cycles = reduce(s, s->op[1].n); break;
 	case NEURON_COST_RECIP:		cycles = 8 * n; break;
 	case NEURON_COST_POOL150:	cycles = 150 + n; break;
+	case NEURON_COST_SCAN:		cycles = 2 * n; break;
+	case NEURON_COST_SRC_N:		cycles = s->op[1].n; break;
+	case NEURON_COST_EXP4:		cycles = n / 4; break;
+	case NEURON_COST_BN_AGGR:	cycles = 13 * (uint64_t)s->op[1].n / 3; break;
+	case NEURON_COST_LOCAL_GATHER:	cycles = local_gather(s); break;
+	case NEURON_COST_TOPK:		cycles = 4 * (uint64_t)s->imm[0].bits + 16 * n; break;
 	case NEURON_COST_N:		cycles = n; break;
 	case NEURON_COST_DEBUG:		cycles = s->op[1].n; break;
 	default:			cycles = TIMING_MII; break;

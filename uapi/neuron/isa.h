@@ -66,6 +66,12 @@ enum neuron_cost {
 	NEURON_COST_REDUCE,
 	NEURON_COST_RECIP,	/* max(MII, 8 N) */
 	NEURON_COST_POOL150,	/* 150 + N */
+	NEURON_COST_SCAN,	/* max(MII, 2 N) */
+	NEURON_COST_SRC_N,	/* max(MII, N of the source) */
+	NEURON_COST_EXP4,	/* max(MII, N / 4) */
+	NEURON_COST_BN_AGGR,	/* max(MII, 13 N / 3) of the source */
+	NEURON_COST_LOCAL_GATHER,
+	NEURON_COST_TOPK,	/* 4 n + K */
 	NEURON_COST_DMA,
 	NEURON_COST_DRAIN,	/* sequencer, when earlier instructions are complete */
 	NEURON_COST_HBMREG,	/* memory round trip of one word of HBM; word 1 is a DMA operand */
