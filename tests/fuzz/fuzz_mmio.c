@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * A guest that does anything: bytes become register accesses, host memory
- * contents, half-right rings, jobs and page tables, resets. Whatever comes, the
+ * contents, half-right rings, jobs and page tables, faults, resets. Whatever comes, the
  * chip must not crash, must come back by a reset, and must copy afterwards.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "guest.h"
@@ -192,11 +193,38 @@ static void push_job(struct fuzz_input *in)
 	guest_exec_write(s + NEURON_SLOT_CQ_HEAD, guest_exec_read(s + NEURON_SLOT_HEAD));
 }
 
+/* A fault on demand: any name, mostly good parameters. */
+static void fault(struct fuzz_input *in)
+{
+	static const char *const names[] = {
+#define NEURON_INJECT(id, name, when, params, count, what, seen) name,
+#include "neuron/inject.def"
+	};
+	static const char *const params[] = {
+#define NEURON_INJECT_PARAM(id, name, text) name,
+#include "neuron/inject.def"
+	};
+	const unsigned int kinds = sizeof(names) / sizeof(names[0]), all = sizeof(params) / sizeof(params[0]);
+	char spec[200];
+	size_t n;
+	uint8_t how = (uint8_t)fuzz_take(in, 1);
+
+	if (how >= 0xe0) {
+		neuron_chip_clear(guest_chip, how & 15);
+		return;
+	}
+	n = (size_t)snprintf(spec, sizeof(spec), "%s", names[how % kinds]);
+	for (how = fuzz_take(in, 1) & 3; how; how--)
+		n += (size_t)snprintf(spec + n, sizeof(spec) - n, ",%s=%llu", params[fuzz_take(in, 1) % all],
+				      (unsigned long long)(fuzz_take(in, 1) & 7 ? fuzz_take(in, 1) & 7 : fuzz_number(in)));
+	neuron_chip_inject(guest_chip, spec, NULL, 0);
+}
+
 static void step(struct fuzz_input *in)
 {
 	static void (* const ops[])(struct fuzz_input *) = {
 		access_any, access_any, access_any, poke, poke, init_queue, fill_rings, ring,
-		ring, make_tables, make_program, open_slot, push_job, push_job,
+		ring, make_tables, make_program, open_slot, push_job, push_job, fault,
 	};
 	uint8_t op = (uint8_t)fuzz_take(in, 1);
 

@@ -184,6 +184,7 @@ void guest_check(void)
 	struct neuron_udma_desc tx = { 0x0d000040, NEURON_UDMA_META_COPY, guest_arch->host_bit | (GUEST_PROBE + 0x1000) };
 	struct neuron_udma_desc rx = { 0x01000040, 0, guest_arch->host_bit | (GUEST_PROBE + 0x2000) };
 
+	neuron_chip_clear(guest_chip, 0);
 	neuron_chip_reset(guest_chip, NEURON_CHIP_RESET_BUS);
 	neuron_chip_bus_master(guest_chip, true);
 	neuron_chip_idle(guest_chip);
