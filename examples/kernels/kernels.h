@@ -73,4 +73,20 @@ void kernel_adam(struct nki_kernel *k, unsigned int R, unsigned int F, struct ad
 /* w_new[R, F] bf16 = w[R, F] bf16 + u[R, F] fp32; R multiple of 128 */
 void kernel_sr_update(struct nki_kernel *k, unsigned int R, unsigned int F);
 
+/*
+ * y[channels, L]: state space model of Mamba on delta, u[channels, L], A[channels, states],
+ * B, C[states, L]; fp32; channels multiple of 128.
+ */
+void kernel_mamba(struct nki_kernel *k, unsigned int channels, unsigned int states, unsigned int L);
+
+/*
+ * y[128, H] fp32: for 128 tokens xt[D, 128] the two best of E experts by the scores
+ * x wr[D, E] (bf16), rows of experts[E, H] fp32 weighted with their softmax; chosen[128, 2]:
+ * their numbers. D multiple of 128; 8 <= E <= 512.
+ */
+void kernel_moe_router(struct nki_kernel *k, unsigned int D, unsigned int E, unsigned int H);
+
+/* token[128, 1] uint32: place of the largest of logits[128, V] fp32; 8 <= V < 2^24 */
+void kernel_argmax(struct nki_kernel *k, unsigned int V);
+
 #endif /* KERNELS_H */

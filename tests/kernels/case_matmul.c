@@ -179,3 +179,51 @@ const struct kernel_case case_conv2d = {
 	.small = { 32, 18, 20, 16 }, .large = { 128, 58, 58, 64 },
 	.rtol = 1e-5, .atol = 1e-4,
 };
+
+/* --- mixture of experts ----------------------------------------------------------------- */
+
+static void moe_build(struct nki_kernel *k, const unsigned int *s)
+{
+	kernel_moe_router(k, s[0], s[1], s[2]);
+}
+
+static void moe_token(const double *score, unsigned int E, const double *experts, unsigned int H,
+		      double *y, double *chosen)
+{
+	unsigned int first = 0, second;
+	double gate;
+
+	for (unsigned int e = 1; e < E; e++)
+		first = score[e] > score[first] ? e : first;
+	second = first ? 0 : 1;
+	for (unsigned int e = 0; e < E; e++)
+		second = e != first && score[e] > score[second] ? e : second;
+	gate = 1 / (1 + exp(score[second] - score[first]));
+	chosen[0] = first;
+	chosen[1] = second;
+	for (unsigned int i = 0; i < H; i++)
+		y[i] = gate * experts[(size_t)first * H + i] + (1 - gate) * experts[(size_t)second * H + i];
+}
+
+static void moe_data(struct case_data *d, const unsigned int *s)
+{
+	unsigned int D = s[0], E = s[1], H = s[2], T = 128;
+	double *xt = case_input(d, "xt", NKI_BFLOAT16, (size_t)D * T, -1, 1);
+	double *wr = case_input(d, "wr", NKI_BFLOAT16, (size_t)D * E, -1, 1);
+	double *experts = case_input(d, "experts", NKI_FLOAT32, (size_t)E * H, -1, 1);
+	double *y = case_output(d, "y", NKI_FLOAT32, (size_t)T * H);
+	double *chosen = case_output(d, "chosen", NKI_UINT32, T * 2), score[512];
+
+	for (unsigned int t = 0; t < T; t++) {
+		for (unsigned int e = 0; e < E; e++)
+			score[e] = dot(xt + t, T, wr + e, E, D);
+		moe_token(score, E, experts, H, y + (size_t)t * H, chosen + t * 2);
+	}
+}
+
+/* The difference of two scores has the error of sums of D products. */
+const struct kernel_case case_moe_router = {
+	.name = "moe_router", .min_nc = 2, .build = moe_build, .data = moe_data,
+	.small = { 128, 16, 40 }, .large = { 1024, 128, 2048 },
+	.rtol = 1e-4, .atol = 1e-4,
+};

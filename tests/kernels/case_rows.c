@@ -233,3 +233,70 @@ const struct kernel_case case_sr_update = {
 	.small = { 256, 64 }, .large = { 1024, 2048 },
 	.check = sr_check, .flags = NRTX_STOCHASTIC_ROUNDING,
 };
+
+/* --- mamba ---------------------------------------------------------------------------------- */
+
+static void mamba_build(struct nki_kernel *k, const unsigned int *s)
+{
+	kernel_mamba(k, s[0], s[1], s[2]);
+}
+
+static void mamba_data(struct case_data *d, const unsigned int *s)
+{
+	unsigned int channels = s[0], states = s[1], L = s[2];
+	double *delta = case_input(d, "delta", NKI_FLOAT32, (size_t)channels * L, 0.001, 0.5);
+	double *u = case_input(d, "u", NKI_FLOAT32, (size_t)channels * L, -1, 1);
+	double *A = case_input(d, "A", NKI_FLOAT32, (size_t)channels * states, -4, -0.1);
+	double *B = case_input(d, "B", NKI_FLOAT32, (size_t)states * L, -1, 1);
+	double *C = case_input(d, "C", NKI_FLOAT32, (size_t)states * L, -1, 1);
+	double *y = case_output(d, "y", NKI_FLOAT32, (size_t)channels * L);
+
+	for (size_t c = 0; c < channels; c++) {
+		for (unsigned int t = 0; t < L; t++)
+			y[c * L + t] = 0;
+		for (unsigned int n = 0; n < states; n++) {
+			double h = 0;
+
+			for (unsigned int t = 0; t < L; t++) {
+				size_t at = c * L + t;
+
+				h = exp(delta[at] * A[c * states + n]) * h + delta[at] * u[at] * B[n * L + t];
+				y[at] += h * C[n * L + t];
+			}
+		}
+	}
+}
+
+const struct kernel_case case_mamba = {
+	.name = "mamba", .min_nc = 2, .build = mamba_build, .data = mamba_data,
+	.small = { 128, 3, 64 }, .large = { 512, 16, 1024 },
+	.rtol = 1e-5, .atol = 1e-5,
+};
+
+/* --- argmax ----------------------------------------------------------------------------------- */
+
+static void argmax_build(struct nki_kernel *k, const unsigned int *s)
+{
+	kernel_argmax(k, s[0]);
+}
+
+/* Whole numbers, so that the largest is there more than once. */
+static void argmax_data(struct case_data *d, const unsigned int *s)
+{
+	unsigned int V = s[0], best;
+	double *logits = case_input(d, "logits", NKI_FLOAT32, (size_t)128 * V, -9, 9);
+	double *token = case_output(d, "token", NKI_UINT32, 128);
+
+	for (unsigned int row = 0; row < 128; row++, logits += V) {
+		for (unsigned int i = 0; i < V; i++)
+			logits[i] = floor(logits[i] * V / 16);
+		for (unsigned int i = best = 0; i < V; i++)
+			best = logits[i] > logits[best] ? i : best;
+		token[row] = best;
+	}
+}
+
+const struct kernel_case case_argmax = {
+	.name = "argmax", .min_nc = 2, .build = argmax_build, .data = argmax_data,
+	.small = { 8200 }, .large = { 50257 },
+};

@@ -67,7 +67,8 @@ struct kernel_case {
 /* Every case, by the name of its variable case_NAME. */
 #define KERNEL_CASES(X) \
 	X(gemm) X(softmax) X(layernorm) X(rmsnorm) X(attention) X(rope) X(mlp_gelu) X(mlp_swiglu) \
-	X(embedding) X(conv2d) X(adam) X(sr_update)
+	X(embedding) X(conv2d) X(adam) X(sr_update) X(mamba) \
+	X(moe_router) X(argmax)
 
 #define DECLARE_CASE(name) extern const struct kernel_case case_##name;
 KERNEL_CASES(DECLARE_CASE)
