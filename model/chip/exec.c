@@ -102,6 +102,8 @@ static void go_on(struct stream *s, uint32_t pc, uint64_t ticks)
 	s->pc = pc;
 	s->issue = ticks;
 	s->cause = (struct cause){ 0 };
+	s->waits.n = 0;
+	s->waits.from = ticks;
 	if (pc >= s->words) {
 		s->phase = PHASE_IDLE;
 		exec_end_at(s->x, ticks);
@@ -110,23 +112,6 @@ static void go_on(struct stream *s, uint32_t pc, uint64_t ticks)
 	}
 	s->phase = PHASE_ISSUE;
 	set_due(s, ticks);
-}
-
-static void trace_insn(struct stream *s, uint64_t busy, uint64_t end, uint64_t bytes)
-{
-	const struct neuron_insn *w = &s->cur->w;
-	struct neuron_trace_record rec = {
-		.issue = htole64(s->issue), .start = htole64(s->x->now), .end = htole64(end),
-		.busy = htole32(busy), .debug_id = htole32(w->debug_id), .pc = htole32(s->pc),
-		.opcode = w->opcode, .core = s->core, .engine = s->engine, .queue = 0xff,
-		.wait = s->cause.kind, .wait_engine = s->cause.engine,
-		.wait_index = htole16(s->cause.index),
-		.wait_debug_id = htole32(s->cause.debug_id),
-		.bytes = htole32(bytes > UINT32_MAX ? UINT32_MAX : bytes),
-		.macs = htole32(s->macs > UINT32_MAX ? UINT32_MAX : s->macs),
-	};
-
-	trace_add(s->x, &rec);
 }
 
 static uint64_t operand_bytes(const struct stream *s)
@@ -146,7 +131,12 @@ static uint64_t later(struct stream *s, uint64_t start, uint64_t ticks,
 {
 	if (ticks <= start)
 		return start;
-	s->cause = (struct cause){ .kind = kind, .engine = engine };
+	s->cause = (struct cause){
+		.time = ticks, .kind = kind, .engine = engine,
+		.record = stream_core(s)->stream[engine].last_record,
+	};
+	if (trace_on(s->x))
+		trace_wait(s, &s->cause, ticks);
 	return ticks;
 }
 
@@ -210,12 +200,16 @@ static void make_ready(struct stream *s, uint64_t waited)
 	if (row->cost == NEURON_COST_DMA) {
 		/* The trigger latency covers the way from the semaphore. */
 		start = waited > start ? waited : start;
+		if (trace_on(s->x))
+			trace_wait(s, &s->cause, start);
 		if (!dma_prepare(s))
 			return;
 	} else {
 		if (waited) {
 			waited += exec_latency(s->x, t->sem_to_start[s->engine]);
 			start = waited > start ? waited : start;
+			if (trace_on(s->x))
+				trace_wait(s, &s->cause, start);
 		}
 		if (!prepare(s))
 			return;
@@ -599,6 +593,8 @@ static void stream_reset(struct exec *x, struct exec_core *c, unsigned int e)
 	s->issue = s->engine_free = s->complete = s->last_update = 0;
 	s->weights_free = s->weights_done = 0;
 	s->cause = (struct cause){ 0 };
+	s->waits = (struct trace_waits){ 0 };
+	s->last_record = NEURON_TRACE_NO_RECORD;
 	s->retired = 0;
 	s->reg_unknown = 0;
 	memset(s->recent, 0, sizeof(s->recent));

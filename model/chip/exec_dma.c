@@ -118,6 +118,8 @@ void dma_issue(struct stream *s, uint64_t written)
 	t->queue = s->cur->w.aux & 0xff;
 	t->priority = (s->cur->w.aux >> 8) & 3;
 	t->issue = x->now;
+	t->issuer = trace_next(x);
+	t->trace = UINT64_MAX;
 	t->arrive = written + exec_latency(x, trigger_ticks(s));
 	if (x->strict)
 		t->msg = check_xfer_issue(s);
@@ -278,12 +280,9 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	const struct neuron_insn *w = &t->insn->w;
 
 	exec_end_at(x, x->now);
-	if (t->trace != UINT64_MAX) {
-		uint64_t busy = x->now - t->start;
-
-		x->trace[t->trace].end = htole64(x->now);
-		x->trace[t->trace].busy = htole32(busy > UINT32_MAX ? UINT32_MAX : busy);
-	}
+	if (t->trace != UINT64_MAX)
+		trace_xfer_end(x, t);
+	q->last_record = t->trace > UINT32_MAX ? NEURON_TRACE_NO_RECORD : t->trace;
 	if (w->update.op & NEURON_UPDATE_OP_MASK) {
 		struct update u = {
 			.time = x->now + exec_latency(x, x->timing->dma_sem +
@@ -291,6 +290,7 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 			.pc = t->pc,
 			.debug_id = w->debug_id, .u = w->update, .engine = t->engine,
 			.from = NEURON_ENGINE_DMA, .opcode = w->opcode,
+			.record = q->last_record,
 		};
 
 		/* Semaphore writes of one queue stay in order. */
@@ -310,21 +310,6 @@ static void finish(struct exec *x, struct exec_core *c, struct dma_queue *q)
 	wake_stalled(x, c);
 }
 
-static void trace_xfer(struct exec *x, struct exec_core *c, struct dma_queue *q, struct xfer *t)
-{
-	const struct neuron_insn *w = &t->insn->w;
-	struct neuron_trace_record rec = {
-		.issue = htole64(t->issue), .start = htole64(x->now), .end = htole64(x->now),
-		.debug_id = htole32(w->debug_id), .pc = htole32(t->pc), .opcode = w->opcode,
-		.core = c->index, .engine = NEURON_ENGINE_DMA, .queue = t->queue,
-		.wait = NEURON_TRACE_WAIT_ENGINE,
-		.wait_engine = q->free_at > t->arrive ? NEURON_ENGINE_DMA : t->engine,
-		.bytes = htole32(t->cost.bytes > UINT32_MAX ? UINT32_MAX : t->cost.bytes),
-	};
-
-	t->trace = trace_add(x, &rec);
-}
-
 static void begin(struct exec *x, struct exec_core *c, struct dma_queue *q)
 {
 	struct xfer *t = q->head;
@@ -333,7 +318,8 @@ static void begin(struct exec *x, struct exec_core *c, struct dma_queue *q)
 		return;
 	t->running = true;
 	t->start = x->now;
-	trace_xfer(x, c, q, t);
+	if (trace_on(x))
+		trace_xfer(x, c, q, t);
 	x->job->counters[c->index].dma_bytes += t->cost.bytes;
 	x->stochastic = c->stochastic;
 	copy_run_xfer(x, c, t);
@@ -372,6 +358,7 @@ void dma_reset(struct exec *x, struct exec_core *c)
 			xfer_put(x, t);
 		}
 		memset(q, 0, sizeof(*q));
+		q->last_record = NEURON_TRACE_NO_RECORD;
 	}
 	c->dma_time = 0;
 	c->dma_rate = FULL_RATE;

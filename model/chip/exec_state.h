@@ -17,6 +17,7 @@
 #include "core.h"
 #include "numeric.h"
 #include "timing.h"
+#include "neuron/trace.h"
 
 #define KEEP_BYTES	(16u << 20)	/* buffers kept from job to job */
 #define TICKS_NEVER	UINT64_MAX
@@ -120,6 +121,7 @@ struct scalar {
 struct cause {
 	uint64_t time;
 	uint32_t debug_id;
+	uint32_t record;	/* of the trace, that did it */
 	uint16_t index;
 	uint8_t engine;
 	uint8_t kind;		/* enum neuron_trace_wait */
@@ -155,6 +157,7 @@ struct update {
 	uint8_t engine;		/* whose stream it was in */
 	uint8_t opcode;
 	uint8_t from;		/* engine that did it: may be DMA */
+	uint32_t record;	/* of the trace */
 	uint32_t msg;		/* strict: clock that it carries */
 };
 
@@ -216,6 +219,16 @@ struct dma_cost {
 #define RECENT	4
 
 /**
+ * struct trace_waits - waits of an instruction, for its record
+ * @from: ticks up to which they are accounted
+ */
+struct trace_waits {
+	uint64_t from;
+	unsigned int n;
+	struct neuron_trace_waits w[NEURON_TRACE_WAITS];
+};
+
+/**
  * struct stream - an engine's instruction stream
  * @code: copy of the program's words
  * @insn: decoded, by word
@@ -227,7 +240,9 @@ struct dma_cost {
  * @last_update: ticks of the stream's latest update; they stay in order
  * @weights_free: PE: the weight buffer can be loaded again
  * @weights_done: PE: weights are loaded
- * @cause: what the current instruction waited for
+ * @cause: what the current instruction waited for last
+ * @waits: all that it waited for
+ * @last_record: trace index of the latest instruction
  * @op: operands of the current instruction
  * @imm: its scalars
  * @cycles: its cost, engine cycles
@@ -255,6 +270,8 @@ struct stream {
 	uint64_t weights_free;
 	uint64_t weights_done;
 	struct cause cause;
+	struct trace_waits waits;
+	uint32_t last_record;
 	struct opnd op[NEURON_INSN_APS];
 	struct scalar imm[NEURON_INSN_IMMS];
 	struct dma_side dma_dst, dma_src[NEURON_DMA_SOURCES];
@@ -293,6 +310,7 @@ struct xfer {
 	uint64_t left;
 	struct dma_cost cost;
 	uint64_t trace;
+	uint32_t issuer;	/* trace index of the instruction */
 	uint32_t msg;		/* strict: clock of the stream when it was issued */
 	uint8_t sem_core;
 	uint8_t sources;
@@ -310,6 +328,7 @@ struct dma_queue {
 	unsigned int depth;
 	uint64_t last_update;
 	uint64_t free_at;
+	uint32_t last_record;
 };
 
 #define THROTTLE_SLICES	32	/* twice a window of them */
@@ -611,8 +630,21 @@ void copy_run_xfer(struct exec *x, struct exec_core *c, struct xfer *t);
 /* --- trace.c ------------------------------------------------------------------------- */
 
 void trace_begin(struct exec *x);
+static inline bool trace_on(const struct exec *x)
+{
+	return x->trace_max;
+}
+
 /* Appends a record; its index, or UINT64_MAX. */
 uint64_t trace_add(struct exec *x, const struct neuron_trace_record *rec);
+/* Index that the next record gets. */
+uint32_t trace_next(const struct exec *x);
+/* The instruction of @s waited until @until; earlier waits are accounted. */
+void trace_wait(struct stream *s, const struct cause *cause, uint64_t until);
+void trace_insn(struct stream *s, uint64_t busy, uint64_t end, uint64_t bytes);
+/* A transfer starts, and ends. */
+void trace_xfer(struct exec *x, struct exec_core *c, struct dma_queue *q, struct xfer *t);
+void trace_xfer_end(struct exec *x, const struct xfer *t);
 void trace_end(struct exec *x);
 void trace_release(struct exec *x);
 

@@ -147,7 +147,7 @@ static bool wait_known(struct stream *s, const struct neuron_wait *w)
 bool sync_try(struct stream *s, uint64_t *when)
 {
 	const struct neuron_wait *w = s->cur->w.wait;
-	struct cause cause = { 0 };
+	struct cause cause = { 0 }, first = { 0 };
 
 	*when = 0;
 	if (w[0].cond || w[1].cond) {
@@ -155,8 +155,17 @@ bool sync_try(struct stream *s, uint64_t *when)
 			return true;
 		if (!waits_hold(s))
 			return false;
-		wait_take(s, &w[0], &cause);
+		wait_take(s, &w[0], &first);
 		wait_take(s, &w[1], &cause);
+		/* Two waits: the one that ended first, then the other, which decides. */
+		if (first.kind && (!cause.kind || cause.time < first.time)) {
+			struct cause t = cause;
+
+			cause = first;
+			first = t;
+		}
+		if (trace_on(s->x) && first.kind)
+			trace_wait(s, &first, first.time);
 		if (cause.kind)
 			*when = cause.time;
 	}
@@ -267,7 +276,7 @@ static void sem_update(struct exec *x, struct exec_core *c, const struct update 
 	hist->added = sem->added;
 	hist->cause = (struct cause){
 		.time = u->time, .debug_id = u->debug_id, .index = u->u.sem,
-		.engine = u->from, .kind = NEURON_TRACE_WAIT_SEMAPHORE,
+		.record = u->record, .engine = u->from, .kind = NEURON_TRACE_WAIT_SEMAPHORE,
 	};
 	sem_show(c, u->u.sem, sem);
 }
@@ -283,7 +292,7 @@ static void event_update(struct exec *x, struct exec_core *c, const struct updat
 	atomic_store_explicit(&c->core->event[u->u.sem], set, memory_order_relaxed);
 	c->event_cause[u->u.sem] = (struct cause){
 		.time = u->time, .debug_id = u->debug_id, .index = u->u.sem,
-		.engine = u->from, .kind = NEURON_TRACE_WAIT_EVENT,
+		.record = u->record, .engine = u->from, .kind = NEURON_TRACE_WAIT_EVENT,
 	};
 }
 
@@ -327,6 +336,7 @@ void sync_send_from_stream(struct stream *s, unsigned int core, const struct neu
 	struct update u = {
 		.time = ticks, .pc = s->pc, .debug_id = w->debug_id, .u = *update,
 		.engine = s->engine, .from = s->engine, .opcode = w->opcode,
+		.record = trace_next(x),
 	};
 
 	/* In the stream's order, and after what its earlier instructions did. */

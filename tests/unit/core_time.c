@@ -279,6 +279,96 @@ TEST(semaphore_latency)
 	EXPECT_EQ(le32toh(second->wait_debug_id), 77);
 }
 
+/* Every wait with its length: two semaphores, then the engine; together all of it. */
+TEST(trace_waits)
+{
+	const struct neuron_trace_record *r, *one, *two, *before;
+	struct neuron_insn w = insn_new(NEURON_OP_MEMSET);
+	uint64_t sum = 0;
+	unsigned int i;
+
+	start(3);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 0, 64);
+	w.imm[0] = imm_f32(1);
+	w.update = update_add(4, 1);
+	prog_add(p, 0, POOL, &w);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 4096, 512);
+	w.update = update_add(5, 1);
+	prog_add(p, 0, POOL, &w);
+	w = insn_new(NEURON_OP_ACTIVATE);
+	w.op[0] = NEURON_ACTFN_COPY;
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 8192, 4096);
+	w.ap[1] = ap_row(SBUF, F32, 0, 128, 32768, 4096);
+	prog_add(p, 0, ACT, &w);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 65536, 64);
+	w.ap[1] = ap_row(SBUF, F32, 0, 128, 0, 64);
+	w.wait[0] = wait_sub(5, 1);
+	w.wait[1] = wait_sub(4, 1);
+	prog_add(p, 0, ACT, &w);
+	ASSERT_EQ(prog_run(p), 0);
+	one = find(p, POOL, NEURON_OP_MEMSET, 0);
+	two = find(p, POOL, NEURON_OP_MEMSET, 1);
+	before = find(p, ACT, NEURON_OP_ACTIVATE, 0);
+	r = find(p, ACT, NEURON_OP_ACTIVATE, 1);
+	EXPECT_EQ(r->waits[0].kind, NEURON_TRACE_WAIT_SEMAPHORE);
+	EXPECT_EQ(le16toh(r->waits[0].index), 4);
+	EXPECT_EQ(record(p, le32toh(r->waits[0].record)), one);
+	EXPECT_EQ(le32toh(r->waits[0].ticks), le64toh(one->end) - le64toh(r->issue));
+	EXPECT_EQ(r->waits[1].kind, NEURON_TRACE_WAIT_SEMAPHORE);
+	EXPECT_EQ(r->waits[1].engine, POOL);
+	EXPECT_EQ(le16toh(r->waits[1].index), 5);
+	EXPECT_EQ(record(p, le32toh(r->waits[1].record)), two);
+	EXPECT_EQ(r->waits[2].kind, NEURON_TRACE_WAIT_ENGINE);
+	EXPECT_EQ(record(p, le32toh(r->waits[2].record)), before);
+	EXPECT_EQ(r->waits[3].kind, NEURON_TRACE_WAIT_NONE);
+	for (i = 0; i < NEURON_TRACE_WAITS; i++)
+		sum += le32toh(r->waits[i].ticks);
+	EXPECT_EQ(sum, le64toh(r->start) - le64toh(r->issue));
+	/* Operands as they were. */
+	EXPECT_EQ(le64toh(r->operand[0].addr), 65536);
+	EXPECT_EQ(le32toh(r->operand[0].n), 64);
+	EXPECT_EQ(r->operand[1].space, SBUF);
+	EXPECT_EQ(r->operand[1].parts, 128);
+	EXPECT_EQ(r->operand[2].space, NEURON_SPACE_NONE);
+}
+
+/* A transfer: its trigger, its turn in the queue, and what sharing engines cost it. */
+TEST(trace_transfers)
+{
+	struct neuron_dma_operand sb = dma_sbuf(), hbm;
+	struct neuron_insn w = insn_new(NEURON_OP_DMA_COPY);
+	const struct neuron_trace_record *a, *b, *c;
+	unsigned int i;
+
+	start(3);
+	prog_arg(p, 128 * 4096, NEURON_ARG_READ);
+	hbm = dma_hbm(0, F32, 0, 1024, 128, 4096);
+	w.ap[0] = ap_row(SBUF, F32, 0, 128, 0, 1024);
+	for (i = 0; i < 3; i++) {
+		w.aux = htole32(i == 2);
+		prog_dma(p, 0, i == 2 ? ACT : SP, &w, &sb, &hbm);
+	}
+	ASSERT_EQ(prog_run(p), 0);
+	/* In order of start: the first, the one of the other queue, the second. */
+	a = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
+	c = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 1);
+	b = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 2);
+	EXPECT_EQ(c->queue, 1);
+	EXPECT_EQ(a->waits[0].kind, NEURON_TRACE_WAIT_TRIGGER);
+	EXPECT_LT(fabs(ns(le32toh(a->waits[0].ticks)) - 1300), 0.1);
+	EXPECT_EQ(record(p, le32toh(a->waits[0].record))->engine, SP);
+	EXPECT_EQ(b->waits[1].kind, NEURON_TRACE_WAIT_ENGINE);
+	EXPECT_EQ(record(p, le32toh(b->waits[1].record)), a);
+	EXPECT_EQ(le32toh(b->waits[0].ticks) + le32toh(b->waits[1].ticks),
+		  le64toh(b->start) - le64toh(b->issue));
+	/* Two want all engines: each takes twice its time. */
+	EXPECT_EQ(a->waits[1].kind, NEURON_TRACE_WAIT_DMA);
+	EXPECT_LT(fabs(2.0 * le32toh(a->waits[1].ticks) / le32toh(a->busy) - 1), 0.01);
+	EXPECT_EQ(a->operand[1].space, NEURON_SPACE_HBM);
+	EXPECT_EQ(le64toh(a->operand[1].addr), le64toh(p->arg[0].va));
+	EXPECT_EQ(le32toh(a->operand[1].n), 128 * 1024);
+}
+
 /* --- exclusion ------------------------------------------------------------------------- */
 
 static bool overlap(const struct neuron_trace_record *a, const struct neuron_trace_record *b)

@@ -3,6 +3,7 @@
 #include "kselftest_harness.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "profile_view.h"
 
@@ -93,6 +94,67 @@ TEST(stalls)
 	EXPECT_EQ(&records[3], s.stall[1].record);
 }
 
+/*
+ * Back from PE's second product (300 to 420, 100 of work) over the transfer that it
+ * waited for (100 to 300) and its trigger (0 to 100) to the instruction that issued it.
+ */
+TEST(critical_path)
+{
+	struct neuron_trace_record r[5];
+	struct profile_execution x = execution;
+	struct profile_file f = file;
+	struct profile_path path;
+
+	memcpy(r, records, sizeof(r));
+	x.records = r;
+	f.executions = &x;
+	r[2].waits[0] = (struct neuron_trace_waits){
+		.kind = NEURON_TRACE_WAIT_TRIGGER, .ticks = 100, .record = 0, .engine = NEURON_ENGINE_PE,
+	};
+	r[4].waits[0] = (struct neuron_trace_waits){
+		.kind = NEURON_TRACE_WAIT_SEMAPHORE, .ticks = 220, .record = 2, .index = 8,
+		.engine = NEURON_ENGINE_DMA,
+	};
+	ASSERT_EQ(0, profile_critical_path(&f, 0, &path));
+	EXPECT_EQ(3, path.steps);
+	EXPECT_EQ(420, path.ticks);
+	EXPECT_EQ(100, path.work[NEURON_ENGINE_PE]);
+	EXPECT_EQ(200, path.work[NEURON_ENGINE_DMA]);
+	EXPECT_EQ(0, path.work[NEURON_ENGINE_DVE]);
+	EXPECT_EQ(120, path.latency);
+	EXPECT_EQ(&r[2], path.top[0].record);
+	EXPECT_EQ(200, path.top[0].ticks);
+	EXPECT_EQ(1, path.top[1].record->debug_id);
+	EXPECT_EQ(100, path.top[1].ticks);
+	EXPECT_EQ(-ENOENT, profile_critical_path(&f, 1, &path));
+}
+
+/* Each of several waits goes to its cause. */
+TEST(wait_causes)
+{
+	struct neuron_trace_record r[5];
+	struct profile_execution x = execution;
+	struct profile_file f = file;
+	struct profile_view view = { 0 };
+	struct profile_summary s;
+
+	memcpy(r, records, sizeof(r));
+	x.records = r;
+	f.executions = &x;
+	/* Of its 150: 90 for PE, 40 for a bank that ACT had, 20 for itself. */
+	r[3].waits[0] = (struct neuron_trace_waits){ .kind = NEURON_TRACE_WAIT_SEMAPHORE, .ticks = 90,
+						     .engine = NEURON_ENGINE_PE };
+	r[3].waits[1] = (struct neuron_trace_waits){ .kind = NEURON_TRACE_WAIT_BANK, .ticks = 40,
+						     .engine = NEURON_ENGINE_ACT };
+	r[3].waits[2] = (struct neuron_trace_waits){ .kind = NEURON_TRACE_WAIT_ENGINE, .ticks = 20,
+						     .engine = NEURON_ENGINE_DVE };
+	ASSERT_EQ(0, profile_summarize(&f, &view, &s));
+	EXPECT_EQ(90, s.use[NEURON_ENGINE_DVE].wait_on[NEURON_ENGINE_PE]);
+	EXPECT_EQ(40, s.use[NEURON_ENGINE_DVE].wait_on[NEURON_ENGINE_COUNT]);
+	EXPECT_EQ(20, s.use[NEURON_ENGINE_DVE].wait_on[0]);
+	EXPECT_EQ(150, s.use[NEURON_ENGINE_DVE].waiting);
+}
+
 TEST(window)
 {
 	struct profile_view view = { .from = 200, .to = 320 };
@@ -144,6 +206,9 @@ TEST(wild_records)
 		{ .engine = 0xee }, { .core = 200 },
 		{ .issue = 0, .start = 10, .end = 20, .busy = 5, .engine = 2, .wait = 0xff,
 		  .wait_engine = 0xff, .debug_id = UINT32_MAX },
+		{ .issue = UINT64_MAX - 2, .start = UINT64_MAX, .end = 1, .engine = 9, .core = 77,
+		  .waits = { { UINT32_MAX, 1, 0, 1, 0xff }, { UINT32_MAX, UINT32_MAX, 0, 0xee, 0xee },
+			     { 1, 2, 3, 4, 5 }, { 5, 5, 5, 5, 5 } } },
 	};
 	struct profile_execution x = execution;
 	struct profile_file f = file;

@@ -254,6 +254,32 @@ static void print_rates(const struct profile_summary *sum, FILE *out)
 			sum->dma_peak / ns, 100 * sum->dma_bytes / sum->dma_peak);
 }
 
+static int print_path(const struct profile_file *file, const struct profile_view *view, FILE *out)
+{
+	struct profile_path path;
+	unsigned int i;
+	int ret = profile_critical_path(file, view->execution, &path);
+
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	fprintf(out, "\nCritical path: %llu steps, %.2f us", (unsigned long long)path.steps,
+		profile_ticks_to_us(path.ticks));
+	for (i = 0; i < ENGINES && path.ticks; i++)
+		if (path.work[order[i]])
+			fprintf(out, ", %s %.1f %%", profile_engine_name(order[i]),
+				100.0 * path.work[order[i]] / path.ticks);
+	if (path.ticks)
+		fprintf(out, ", latencies %.1f %%\n", 100.0 * path.latency / path.ticks);
+	for (i = 0; i < PROFILE_STALLS && path.top[i].record; i++) {
+		fprintf(out, "  %u. %s %.2f us in %llu at ", i + 1,
+			profile_engine_name(path.top[i].record->engine),
+			profile_ticks_to_us(path.top[i].ticks), (unsigned long long)path.top[i].times);
+		print_source(file, path.top[i].record->core, path.top[i].record->debug_id, out);
+		fputc('\n', out);
+	}
+	return 0;
+}
+
 int profile_print(const struct profile_file *file, const struct profile_view *view, FILE *out)
 {
 	struct profile_summary sum;
@@ -277,5 +303,5 @@ int profile_print(const struct profile_file *file, const struct profile_view *vi
 	print_shares(&sum, out);
 	print_stalls(file, &sum, out);
 	print_rates(&sum, out);
-	return 0;
+	return print_path(file, view, out);
 }

@@ -71,6 +71,27 @@ struct profile_summary {
 };
 
 /**
+ * struct profile_path - the critical path of an execution: back from what ended last,
+ *	each time to whoever decided when it could start
+ * @steps: records on it
+ * @ticks: its length
+ * @work: by enum neuron_engine: ticks of work on it
+ * @latency: ticks of fixed latencies on it: triggers, semaphores, write drains
+ * @top: source instructions that take most of it, the longest first
+ */
+struct profile_path {
+	uint64_t steps;
+	uint64_t ticks;
+	uint64_t work[NEURON_ENGINE_COUNT];
+	uint64_t latency;
+	struct {
+		const struct neuron_trace_record *record;
+		uint64_t ticks;
+		uint64_t times;
+	} top[PROFILE_STALLS];
+};
+
+/**
  * struct profile_view - what to look at and how to print it
  * @execution: index in the file
  * @core: program core
@@ -103,6 +124,14 @@ int profile_summarize(const struct profile_file *file, const struct profile_view
  * Return: as profile_summarize().
  */
 int profile_print(const struct profile_file *file, const struct profile_view *view, FILE *out);
+
+/**
+ * profile_critical_path() - of a whole execution, over all its cores
+ *
+ * Return: 0; -ENOENT: no such execution, or it has no records; -ENOMEM.
+ */
+int profile_critical_path(const struct profile_file *file, size_t execution,
+			  struct profile_path *path);
 
 /**
  * profile_find_step() - window between two runs of a source line

@@ -81,13 +81,13 @@ void profile_walk(struct profile_walk *w, const struct neuron_trace_record *r,
 		*covered = end;
 }
 
-/* Index in profile_use.wait_on of what a record waited for. */
-static unsigned int waited_on(const struct neuron_trace_record *r)
+/* Index in profile_use.wait_on of a wait. */
+static unsigned int wait_slot(unsigned int kind, unsigned int engine)
 {
-	switch (r->wait) {
+	switch (kind) {
 	case NEURON_TRACE_WAIT_SEMAPHORE:
 	case NEURON_TRACE_WAIT_EVENT:
-		return r->wait_engine < NEURON_ENGINE_COUNT ? r->wait_engine : 0;
+		return engine < NEURON_ENGINE_COUNT ? engine : 0;
 	case NEURON_TRACE_WAIT_BANK:
 		return NEURON_ENGINE_COUNT;
 	case NEURON_TRACE_WAIT_DMA:
@@ -95,6 +95,31 @@ static unsigned int waited_on(const struct neuron_trace_record *r)
 	default:
 		return 0;
 	}
+}
+
+static unsigned int waited_on(const struct neuron_trace_record *r)
+{
+	return wait_slot(r->wait, r->wait_engine);
+}
+
+/* Each wait of a record to its cause; what none of them covers to the last. */
+static void add_waits(struct profile_summary *sum, struct profile_use *use,
+		      const struct neuron_trace_record *r, const struct profile_piece *p,
+		      uint64_t waited)
+{
+	uint64_t from = p->wait_from > sum->from ? p->wait_from : sum->from;
+	uint64_t to = p->wait_to < sum->to ? p->wait_to : sum->to, at = r->issue, part;
+	unsigned int i;
+
+	for (i = 0; i < NEURON_TRACE_WAITS && r->waits[i].kind; i++) {
+		part = profile_overlap(at, at + r->waits[i].ticks, from, to);
+		if (part > waited)
+			part = waited;
+		use->wait_on[wait_slot(r->waits[i].kind, r->waits[i].engine)] += part;
+		waited -= part;
+		at += r->waits[i].ticks;
+	}
+	use->wait_on[waited_on(r)] += waited;
 }
 
 /* --- stalls, by engine and source instruction ---------------------------------- */
@@ -198,7 +223,7 @@ static int add_record(struct profile_summary *sum, struct stalls *stalls,
 
 	use->busy += profile_overlap(p->busy_from, p->busy_to, sum->from, sum->to);
 	use->waiting += waited;
-	use->wait_on[waited_on(r)] += waited;
+	add_waits(sum, use, r, p, waited);
 	if (r->start >= sum->from && r->start < sum->to)
 		use->instructions++;
 	inside = profile_overlap(r->start, p->busy_to, sum->from, sum->to);
