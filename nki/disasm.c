@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Disassembler, made from the tables of isa.def. */
+/*
+ * Disassembler, made from the tables of isa.def. What is printed is enough to make
+ * the words again (asm.c), as long as bytes that nothing uses are 0.
+ */
 #include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "disasm.h"
-#include "neuron/isa.h"
-
-#define PSUM_TEXT_BASE 0x2000000u	/* where the profiler shows PSUM */
+#include "isa_text.h"
+#include "opcodes.h"
 
 struct out {
 	char *text;
@@ -35,89 +37,36 @@ static void add(struct out *o, const char *fmt, ...)
 		o->used = o->size - 1;
 }
 
-/* The profiler's short names: fp32, bf16, fp8_e4m3. */
 static void add_dtype(struct out *o, unsigned int dtype)
 {
-	const char *text = NULL, *at;
+	char buf[32];
+	const char *text = isa_text_dtype(dtype, buf, sizeof(buf));
 
-	switch (dtype) {
-#define NEURON_DTYPE(code, name, string, bytes) \
-	case code: \
-		text = string; \
-		break;
-#include "neuron/isa.def"
-	}
-	at = text ? strstr(text, "float") : NULL;
-	if (!text)
-		add(o, "dtype%u", dtype);
-	else if (!at)
+	if (text)
 		add(o, "%s", text);
-	else if (at == text)
-		add(o, "fp%s", text + 5);
 	else
-		add(o, "%cf%s", text[0], at + 5);
-}
-
-static const char *alu_name(unsigned int op)
-{
-	switch (op) {
-#define NEURON_ALU(code, name, text, cls, arity, reduce) \
-	case code: \
-		return text;
-#include "neuron/isa.def"
-	}
-	return NULL;
-}
-
-static const char *act_name(unsigned int op)
-{
-	switch (op) {
-#define NEURON_ACTFN(code, name, text) \
-	case code: \
-		return text;
-#include "neuron/isa.def"
-	}
-	return NULL;
-}
-
-struct row {
-	const char *text;
-	unsigned int words;
-};
-
-static struct row find_row(unsigned int opcode)
-{
-	switch (opcode) {
-#define NEURON_INSN(code, name, string, engines, min_nc, n, aps, types, ops, imms, aux, limit, cost, summary) \
-	case code: \
-		return (struct row){ string, n };
-#include "neuron/isa.def"
-	}
-	return (struct row){ NULL, 1 };
+		add(o, "dtype%u", dtype);
 }
 
 const char *nki_disasm_opcode(unsigned int opcode)
 {
-	return find_row(opcode).text;
+	const struct isa_text_row *row = isa_text_row(opcode);
+
+	return row ? row->text : NULL;
 }
 
-static void add_op(struct out *o, const char *name, unsigned int op, bool activation)
-{
-	const char *text = activation ? act_name(op) : alu_name(op);
+/* ------------------------------------------------------------------------ */
+/* Waits and updates							    */
 
-	if (text)
-		add(o, " %s=%s", name, text);
-	else
-		add(o, " %s=?%u", name, op);
-}
-
-static void add_wait(struct out *o, const struct neuron_wait *w)
+static void add_wait(struct out *o, const struct neuron_wait *w, bool more)
 {
 	const char *reg = w->cond & NEURON_WAIT_REG ? "r" : "";
 	unsigned int value = le16toh(w->value);
 
 	switch (w->cond & NEURON_WAIT_COND_MASK) {
 	case NEURON_WAIT_NONE:
+		if (more)
+			add(o, " $-");
 		return;
 	case NEURON_WAIT_GE:
 		add(o, " $S[%u]>=%s%u", w->sem, reg, value);
@@ -171,7 +120,25 @@ static void add_update(struct out *o, const struct neuron_update *u)
 	add(o, " update?%u", u->op);
 }
 
-/* Steps and numbers, without a type: what iota's pattern has too. */
+/* ------------------------------------------------------------------------ */
+/* Operands								    */
+
+/* Addresses that another memory's would look like are marked. */
+static void add_address(struct out *o, unsigned int space, uint32_t offset)
+{
+	if (space == NEURON_SPACE_PSUM && offset < ISA_PSUM_TEXT_BASE)
+		add(o, "0x%x", offset + ISA_PSUM_TEXT_BASE);
+	else if (space == NEURON_SPACE_PSUM)
+		add(o, "psum:0x%x", offset);
+	else if (space == NEURON_SPACE_SBUF && offset >= ISA_PSUM_TEXT_BASE)
+		add(o, "sbuf:0x%x", offset);
+	else if (space == NEURON_SPACE_SBUF)
+		add(o, "0x%x", offset);
+	else
+		add(o, "space%u:0x%x", space, offset);
+}
+
+/* Steps and numbers; a register that replaces a number is shown with the number. */
 static void add_pattern(struct out *o, const struct neuron_ap *ap)
 {
 	unsigned int dims = ap->dims <= NEURON_AP_DIMS ? ap->dims : NEURON_AP_DIMS;
@@ -181,140 +148,251 @@ static void add_pattern(struct out *o, const struct neuron_ap *ap)
 		add(o, "%s%d", d ? "," : "", (int16_t)le16toh(ap->step[d]));
 	add(o, "][");
 	for (unsigned int d = 0; d < dims; d++) {
+		add(o, "%s", d ? "," : "");
 		if (ap->count_reg != NEURON_REG_NONE && ap->count_dim == d)
-			add(o, "%sr%u", d ? "," : "", ap->count_reg);
-		else
-			add(o, "%s%u", d ? "," : "", le16toh(ap->num[d]));
+			add(o, "r%u<=", ap->count_reg);
+		add(o, "%u", le16toh(ap->num[d]));
 	}
 	add(o, "]");
 }
 
-static void add_ap(struct out *o, const char *name, const struct neuron_ap *ap)
+static void add_place(struct out *o, const struct neuron_ap *ap)
 {
-	uint32_t addr = le32toh(ap->offset);
-
-	if (ap->space == NEURON_SPACE_NONE)
-		return;
-	add(o, " %s=", name);
-	add_dtype(o, ap->dtype);
-	if (ap->space == NEURON_SPACE_PSUM)
-		addr += PSUM_TEXT_BASE;
-	else if (ap->space != NEURON_SPACE_SBUF)
-		add(o, "?space%u", ap->space);
-	add(o, "@0x%x", addr);
 	if (ap->part_start)
 		add(o, "+p%u", ap->part_start);
 	if (ap->offset_reg != NEURON_REG_NONE)
 		add(o, "+r%u", ap->offset_reg);
+}
+
+/* @channels: printed for all; another number is this operand's own. */
+static void add_ap(struct out *o, const char *name, const struct neuron_ap *ap, int channels)
+{
+	if (ap->space == NEURON_SPACE_NONE)
+		return;
+	add(o, " %s=", name);
+	add_dtype(o, ap->dtype);
+	add(o, "@");
+	add_address(o, ap->space, le32toh(ap->offset));
+	add_place(o, ap);
 	add_pattern(o, ap);
+	if (ap->part_count != channels)
+		add(o, " %s_channels=%u", name, ap->part_count);
+}
+
+/* The profiler's form of MX data with its scales; the scales follow in full. */
+static void add_mx(struct out *o, const char *name, const struct neuron_ap *ap,
+		   const struct neuron_ap *scale)
+{
+	add(o, " %s=", name);
+	add_dtype(o, ap->dtype);
+	add(o, "@$MX[");
+	add_address(o, ap->space, le32toh(ap->offset));
+	add(o, ",0x%x,%u]", le32toh(scale->offset), scale->part_start);
+	add_place(o, ap);
+	add(o, "@");
+	add_pattern(o, ap);
+}
+
+static void add_float(struct out *o, uint32_t bits)
+{
+	char text[40];
+	uint32_t again;
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	snprintf(text, sizeof(text), "%.9g", f);
+	if (!strpbrk(text, ".en"))
+		strcat(text, ".0");
+	f = strtof(text, NULL);
+	memcpy(&again, &f, sizeof(again));
+	if (again == bits)
+		add(o, "%s", text);
+	else
+		add(o, "f:0x%08x", bits);
 }
 
 static void add_imm(struct out *o, const char *name, const struct neuron_imm *imm)
 {
 	uint32_t value = le32toh(imm->value);
-	float f;
+	unsigned int usual = imm->kind == NEURON_IMM_F32 ? NEURON_DTYPE_FLOAT32 : NEURON_DTYPE_INT32;
 
+	if (imm->kind == NEURON_IMM_NONE)
+		return;
+	add(o, " %s=", name);
 	switch (imm->kind) {
-	case NEURON_IMM_NONE:
-		return;
 	case NEURON_IMM_F32:
-		memcpy(&f, &value, sizeof(f));
-		add(o, " %s=%.9g", name, f);
-		return;
+		add_float(o, value);
+		break;
 	case NEURON_IMM_I32:
-		add(o, " %s=%d", name, (int32_t)value);
-		return;
+		add(o, "%d", (int32_t)value);
+		break;
 	case NEURON_IMM_REG:
-		add(o, " %s=r%u", name, value);
-		return;
+		add(o, "r%u", value);
+		break;
 	case NEURON_IMM_VEC:
-		add(o, " %s=", name);
 		add_dtype(o, imm->dtype);
-		add(o, "@0x%x", imm->space == NEURON_SPACE_PSUM ? value + PSUM_TEXT_BASE : value);
+		add(o, "@");
+		add_address(o, imm->space, value);
 		if (imm->part)
 			add(o, "+p%u", imm->part);
 		add(o, "[1][1]");
 		return;
+	default:
+		add(o, "?%u", imm->kind);
+		return;
 	}
-	add(o, " %s=?%u", name, imm->kind);
-}
-
-static void add_flags(struct out *o, unsigned int flags)
-{
-	static const struct {
-		unsigned int bit;
-		const char *text;
-	} names[] = {
-		{ NEURON_FLAG_REVERSE0, "reverse0" },	{ NEURON_FLAG_REVERSE1, "reverse1" },
-		{ NEURON_FLAG_NEGATE, "negate" },	{ NEURON_FLAG_ACCUMULATE, "accumulate" },
-		{ NEURON_FLAG_TRANSPOSE, "transpose" },	{ NEURON_FLAG_OOB_SKIP, "oob_skip" },
-		{ NEURON_FLAG_REVERSE_PRED, "reverse_pred" },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (flags & names[i].bit)
-			add(o, " %s", names[i].text);
-	}
-	if (flags >> NEURON_FLAG_PERF_SHIFT & 3)
-		add(o, " perf_mode=%u", flags >> NEURON_FLAG_PERF_SHIFT & 3);
-}
-
-static void add_channels(struct out *o, const struct neuron_insn *w)
-{
-	for (unsigned int i = 0; i < 3; i++) {
-		if (w->ap[i].space != NEURON_SPACE_NONE) {
-			add(o, " channels=%u", w->ap[i].part_count);
-			return;
-		}
+	if (imm->dtype != usual) {
+		add(o, ":");
+		add_dtype(o, imm->dtype);
 	}
 }
 
 /* ------------------------------------------------------------------------ */
-/* Kinds of instructions						    */
+/* Fields								    */
 
-static void add_register_op(struct out *o, const struct neuron_insn *w)
+static void add_flags(struct out *o, unsigned int flags)
 {
-	uint32_t aux = le32toh(w->aux);
+	unsigned int bit, known = 3u << NEURON_FLAG_PERF_SHIFT;
+	const char *text;
 
-	switch (w->opcode) {
-	case NEURON_OP_REG_MOVE:
-		add(o, " r%u", aux);
-		add_imm(o, "src", &w->imm[0]);
-		break;
-	case NEURON_OP_REG_ALU:
-		add(o, " r%u", aux);
-		add_op(o, "op", w->op[0], false);
-		add_imm(o, "a", &w->imm[0]);
-		add_imm(o, "b", &w->imm[1]);
-		break;
-	case NEURON_OP_COMPARE_BRANCH:
-		add_op(o, "cmp", w->op[0], false);
-		add_imm(o, "a", &w->imm[0]);
-		add_imm(o, "b", &w->imm[1]);
+	for (unsigned int n = 0; (bit = isa_text_flag(n, &text)); n++) {
+		known |= bit;
+		if (flags & bit)
+			add(o, " %s", text);
+	}
+	if (flags >> NEURON_FLAG_PERF_SHIFT & 3)
+		add(o, " perf_mode=%u", flags >> NEURON_FLAG_PERF_SHIFT & 3);
+	if (flags & ~known)
+		add(o, " flags=0x%x", flags & ~known);
+}
+
+static void add_op(struct out *o, const struct isa_text_row *row, unsigned int slot, unsigned int op)
+{
+	char kind = isa_text_op_kind(row, slot);
+	const char *text = kind == 'F' ? isa_text_act(op) : kind == 'A' ? isa_text_alu(op) : NULL;
+
+	if (!op && (row->ops[slot] == '-' || (slot && row->ops[slot] != 'F')))
+		return;
+	add(o, " %s=", isa_text_key(row->opcode, 'o', slot));
+	if (text)
+		add(o, "%s", text);
+	else
+		add(o, kind == '-' ? "%u" : "?%u", op);
+}
+
+static void add_dma_aux(struct out *o, uint32_t aux)
+{
+	add(o, " queue=%u", aux & 0xff);
+	if (aux >> 8 & 0xff)
+		add(o, " priority=%u", aux >> 8 & 0xff);
+	if (aux >> 16 & 0xff)
+		add(o, " dge_mode=%u", aux >> 16 & 0xff);
+	if (aux >> 24)
+		add(o, " sem_core=%u", aux >> 24);
+}
+
+static void add_aux(struct out *o, const struct isa_text_row *row, uint32_t aux)
+{
+	if (!strcmp(row->aux, "dims"))
+		add(o, " dims=%u", aux);
+	else if (!strcmp(row->aux, "target"))
 		add(o, " target=%u", aux);
-		break;
-	case NEURON_OP_TENSOR_LOAD:
-		add(o, " r%u", aux);
-		add_ap(o, "src", &w->ap[1]);
-		break;
-	case NEURON_OP_TENSOR_STORE:
-		add_imm(o, "src", &w->imm[0]);
-		add_ap(o, "dst", &w->ap[0]);
-		break;
+	else if (!strcmp(row->aux, "channel_multiplier"))
+		add(o, " channel_multiplier=%d", (int32_t)aux);
+	else if (aux && strcmp(row->aux, "reg") && strcmp(row->aux, "dma"))
+		add(o, " aux=0x%x", aux);
+}
+
+static bool is_pe(unsigned int opcode)
+{
+	return opcode >= NEURON_OP_LDWEIGHTS && opcode <= OP_MATMUL_SPARSE;
+}
+
+/* Number of partitions that is printed once: of the first access pattern in memory. */
+static int channels_of(const struct neuron_insn *w)
+{
+	static const unsigned int order[2][3] = { { 0, 1, 2 }, { 1, 0, 2 } };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct neuron_ap *ap = &w->ap[order[is_pe(w->opcode)][i]];
+
+		if (ap->space != NEURON_SPACE_NONE)
+			return ap->part_count;
+	}
+	return -1;
+}
+
+static void add_pe_tail(struct out *o, const struct neuron_insn *w)
+{
+	unsigned int n = 1;
+
+	for (unsigned int d = 0; d < w->ap[1].dims && d < NEURON_AP_DIMS; d++)
+		n *= le16toh(w->ap[1].num[d]);
+	add(o, " %u*%u", n, w->ap[1].part_count);
+	if (w->opcode == NEURON_OP_MATMUL || w->opcode == OP_MATMUL_MX || w->opcode == OP_MATMUL_SPARSE)
+		add(o, " acc_flags=%u", le16toh(w->flags) & NEURON_FLAG_ACCUMULATE ? 1 : 2);
+}
+
+static void add_aps(struct out *o, const struct neuron_insn *w, const struct neuron_insn_ext *ext,
+		    int channels)
+{
+	static const unsigned int order[NEURON_INSN_APS] = { 1, 2, 0, 3, 4, 5 };
+
+	for (unsigned int i = 0; i < (ext ? 6u : 3u); i++) {
+		unsigned int slot = order[i];
+		const struct neuron_ap *ap = slot < 3 ? &w->ap[slot] : &ext->ap[slot - 3];
+		const char *name = isa_text_key(w->opcode, 'a', slot);
+
+		if (isa_text_is_pattern(w->opcode, slot) && ap->space == NEURON_SPACE_NONE) {
+			add(o, " %s=", name);
+			add_pattern(o, ap);
+			if (ap->part_count != channels)
+				add(o, " %s_channels=%u", name, ap->part_count);
+		} else if (slot == 1 && isa_text_is_mx(w->opcode)) {
+			add_mx(o, name, ap, &w->ap[2]);
+		} else {
+			add_ap(o, name, ap, channels);
+		}
 	}
 }
 
-static void add_dma_side(struct out *o, const char *name, const struct neuron_dma_operand *d,
-			 const struct neuron_ap *ap)
+static void add_ext(struct out *o, const struct neuron_insn *w, const struct neuron_insn_ext *ext)
+{
+	if (w->opcode == OP_STREAM_SHUFFLE) {
+		add(o, " mask=[");
+		for (unsigned int i = 0; i < 32; i++)
+			add(o, "%s%u", i ? "," : "", ext->mask[i]);
+		add(o, "]");
+	} else {
+		for (unsigned int i = 0; i < 4; i++)
+			add_imm(o, isa_text_key(w->opcode, 'i', i + 2), &ext->imm[i]);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		if (ext->aux[i])
+			add(o, " aux%u=0x%x", i + 1, le32toh(ext->aux[i]));
+	}
+	if (ext->flags)
+		add(o, " ext_flags=0x%x", le32toh(ext->flags));
+}
+
+static void add_index_word(struct out *o, unsigned int opcode, const struct neuron_insn_ext *ext)
+{
+	for (unsigned int i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s_index", isa_text_key(opcode, 'a', i));
+		add_ap(o, name, &ext->ap[i], -1);
+	}
+}
+
+/* ------------------------------------------------------------------------ */
+/* HBM									    */
+
+static void add_hbm(struct out *o, const char *name, const struct neuron_dma_operand *d)
 {
 	unsigned int dims = d->dims <= NEURON_DMA_DIMS ? d->dims : NEURON_DMA_DIMS;
+	char index[40];
 
-	if (d->space != NEURON_SPACE_HBM) {
-		add_ap(o, name, ap);
-		if (ap->space != NEURON_SPACE_NONE)
-			add(o, " %s_channels=%u", name, ap->part_count);
-		return;
-	}
 	add(o, " %s=", name);
 	add_dtype(o, d->dtype);
 	add(o, "@arg%u+0x%" PRIx64, le16toh(d->arg), (uint64_t)le64toh(d->offset));
@@ -325,141 +403,137 @@ static void add_dma_side(struct out *o, const char *name, const struct neuron_dm
 		add(o, "%s%" PRId64, i ? "," : "", (int64_t)le64toh(d->stride[i]));
 	add(o, "][");
 	for (unsigned int i = 0; i < dims; i++) {
+		add(o, "%s", i ? "," : "");
 		if (d->count_reg != NEURON_REG_NONE && d->count_dim == i)
-			add(o, "%sr%u", i ? "," : "", d->count_reg);
-		else
-			add(o, "%s%u", i ? "," : "", le32toh(d->count[i]));
+			add(o, "r%u<=", d->count_reg);
+		add(o, "%u", le32toh(d->count[i]));
 	}
 	add(o, "]");
-	if (d->index.space != NEURON_SPACE_NONE) {
-		add_ap(o, "index", &d->index);
-		add(o, " index_dim=%u rows=%" PRIu64, le32toh(d->index_dim),
-		    (uint64_t)le64toh(d->row_bound));
+	if (d->index.space == NEURON_SPACE_NONE)
+		return;
+	snprintf(index, sizeof(index), "%s_index", name);
+	add_ap(o, index, &d->index, -1);
+	add(o, " %s_index_dim=%u %s_rows=%" PRIu64, name, le32toh(d->index_dim), name,
+	    (uint64_t)le64toh(d->row_bound));
+}
+
+static void add_dma_side(struct out *o, const char *name, const struct neuron_dma_operand *d,
+			 const struct neuron_ap *ap)
+{
+	if (d->space == NEURON_SPACE_HBM) {
+		add_hbm(o, name, d);
+		return;
 	}
+	add_ap(o, name, ap, -1);
+	if (d->arg)
+		add(o, " %s_core=%u", name, le16toh(d->arg));
 }
 
 static void add_dma(struct out *o, const struct neuron_insn *w)
 {
-	struct neuron_dma_operand d[2];
+	struct neuron_dma_operand d[NEURON_INSN_MAX_WORDS - 1];
+	unsigned int operands = w->words - 1;
 
-	memcpy(d, w + 1, sizeof(d));
-	add(o, " queue=%u", le32toh(w->aux) & 0xff);
-	if (le32toh(w->aux) >> 8 & 0xff)
-		add(o, " priority=%u", le32toh(w->aux) >> 8 & 0xff);
-	add_dma_side(o, "src", &d[1], &w->ap[1]);
+	memcpy(d, w + 1, operands * sizeof(d[0]));
+	for (unsigned int i = 1; i < operands; i++) {
+		char name[16] = "src";
+
+		if (i > 1)
+			snprintf(name, sizeof(name), "src%u", i - 1);
+		add_dma_side(o, name, &d[i], w->opcode == OP_DMA_COMPUTE ? &d[i].index : &w->ap[1]);
+	}
 	add_dma_side(o, "dst", &d[0], &w->ap[0]);
 }
 
-static void add_pe(struct out *o, const struct neuron_insn *w)
-{
-	unsigned int n = 1;
+/* ------------------------------------------------------------------------ */
+/* Instructions								    */
 
-	add_ap(o, "src", &w->ap[1]);
-	add_ap(o, "dst", &w->ap[0]);
-	for (unsigned int d = 0; d < w->ap[1].dims && d < NEURON_AP_DIMS; d++)
-		n *= le16toh(w->ap[1].num[d]);
-	add(o, " %u*%u", n, w->ap[1].part_count);
-	if (w->opcode == NEURON_OP_MATMUL)
-		add(o, " acc_flags=%u", le16toh(w->flags) & NEURON_FLAG_ACCUMULATE ? 1 : 2);
+static void add_imms(struct out *o, const struct neuron_insn *w)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		add_imm(o, isa_text_key(w->opcode, 'i', i), &w->imm[i]);
 }
 
-static void add_activate(struct out *o, const struct neuron_insn *w)
+static bool one_element(unsigned int opcode)
 {
-	add_op(o, "func", w->op[0], true);
-	add_ap(o, "src", &w->ap[1]);
-	add_ap(o, "dst", &w->ap[0]);
-	add_imm(o, "scale", &w->imm[0]);
-	add_imm(o, "bias", &w->imm[1]);
-	if (w->acc) {
-		add(o, " acc_cmd=%u", w->acc);
-		add_op(o, "acc_op", w->op[2], false);
-	}
+	return opcode == NEURON_OP_TENSOR_LOAD || opcode == NEURON_OP_TENSOR_STORE;
 }
 
-static void add_general(struct out *o, const struct neuron_insn *w)
+static void add_operands(struct out *o, const struct isa_text_row *row, const struct neuron_insn *w)
 {
-	unsigned int opcode = w->opcode;
+	enum isa_second second = isa_text_second(row->opcode);
+	const struct neuron_insn_ext *ext = second == ISA_SECOND_EXT ?
+					    (const struct neuron_insn_ext *)(w + 1) : NULL;
+	int channels = channels_of(w);
 
-	if (opcode == NEURON_OP_TENSOR_TENSOR || opcode == NEURON_OP_TENSOR_SCALAR ||
-	    opcode == NEURON_OP_SCALAR_TENSOR_TENSOR || opcode == NEURON_OP_TENSOR_REDUCE ||
-	    opcode == NEURON_OP_AFFINE_SELECT)
-		add_op(o, "op0", w->op[0], false);
-	if ((opcode == NEURON_OP_TENSOR_SCALAR && w->op[1]) || opcode == NEURON_OP_SCALAR_TENSOR_TENSOR)
-		add_op(o, "op1", w->op[1], false);
-	add_ap(o, "src", &w->ap[1]);
-	if (opcode == NEURON_OP_COPY_PREDICATED || opcode == NEURON_OP_SELECT)
-		add_ap(o, "predicate", &w->ap[2]);
-	else
-		add_ap(o, "src1", &w->ap[2]);
-	if (opcode == NEURON_OP_IOTA || opcode == NEURON_OP_AFFINE_SELECT) {
-		add(o, " pattern=");
-		add_pattern(o, &w->ap[2]);
-	}
-	add_ap(o, "dst", &w->ap[0]);
-	add_imm(o, "imm0", &w->imm[0]);
-	add_imm(o, "imm1", &w->imm[1]);
-	if (opcode == NEURON_OP_TENSOR_REDUCE)
-		add(o, " dims=%u", le32toh(w->aux));
-	if (opcode == NEURON_OP_AFFINE_SELECT)
-		add(o, " channel_multiplier=%d", (int32_t)le32toh(w->aux));
-}
-
-static void add_operands(struct out *o, const struct neuron_insn *w)
-{
-	switch (w->opcode) {
-	case NEURON_OP_NOP:
-	case NEURON_OP_HALT:
-	case NEURON_OP_EVENT_SEMAPHORE:
-		return;
-	case NEURON_OP_REG_MOVE:
-	case NEURON_OP_REG_ALU:
-	case NEURON_OP_COMPARE_BRANCH:
-	case NEURON_OP_TENSOR_LOAD:
-	case NEURON_OP_TENSOR_STORE:
-		add_register_op(o, w);
-		return;
-	case NEURON_OP_DMA_COPY:
+	if (!strcmp(row->aux, "reg"))
+		add(o, " r%u", le32toh(w->aux));
+	if (second == ISA_SECOND_DMA)
+		add_dma_aux(o, le32toh(w->aux));
+	for (unsigned int i = 0; i < 3; i++)
+		add_op(o, row, i, w->op[i]);
+	if (second == ISA_SECOND_DMA) {
 		add_dma(o, w);
-		break;
-	case NEURON_OP_LDWEIGHTS:
-	case NEURON_OP_MATMUL:
-		add_pe(o, w);
-		break;
-	case NEURON_OP_ACTIVATE:
-		add_activate(o, w);
-		add_channels(o, w);
-		break;
-	default:
-		add_general(o, w);
-		add_channels(o, w);
-		break;
+	} else {
+		add_aps(o, w, ext, channels);
+		if (second == ISA_SECOND_HBM)
+			add_hbm(o, row->opcode == OP_READ ? "src" : "dst",
+				(const struct neuron_dma_operand *)(w + 1));
 	}
+	add_imms(o, w);
+	if (ext)
+		add_ext(o, w, ext);
+	add_aux(o, row, le32toh(w->aux));
+	if (w->acc)
+		add(o, " acc_cmd=%u", w->acc);
+	if (is_pe(row->opcode) && w->ap[1].space != NEURON_SPACE_NONE)
+		add_pe_tail(o, w);
+	else if (channels >= 0 && second != ISA_SECOND_DMA && !(one_element(row->opcode) && channels == 1))
+		add(o, " channels=%d", channels);
 	add_flags(o, le16toh(w->flags));
+	if (le16toh(w->flags) & NEURON_FLAG_INDIRECT)
+		add_index_word(o, row->opcode, (const struct neuron_insn_ext *)(w + w->words - 1));
 }
 
-size_t nki_disasm(const void *words, size_t count, char *text, size_t size)
+static unsigned int words_of(const struct isa_text_row *row, const struct neuron_insn *w)
+{
+	if (row->opcode == OP_DMA_COMPUTE && w->words >= 3 && w->words <= NEURON_INSN_MAX_WORDS)
+		return w->words;
+	return row->words + (le16toh(w->flags) & NEURON_FLAG_INDIRECT ? 1 : 0);
+}
+
+size_t nki_disasm_line(const void *words, size_t count, bool line, char *text, size_t size)
 {
 	struct out o = { text, size, 0 };
 	struct neuron_insn w[NEURON_INSN_MAX_WORDS];
-	struct row row;
+	const struct isa_text_row *row;
+	unsigned int n;
 
 	if (size)
 		text[0] = 0;
 	memcpy(w, words, sizeof(w[0]));
-	row = find_row(w[0].opcode);
-	if (!row.text) {
+	row = isa_text_row(w[0].opcode);
+	if (!row) {
 		add(&o, "?opcode 0x%02x", w[0].opcode);
 		return 1;
 	}
-	if (w[0].words != row.words || row.words > count) {
-		add(&o, "%s ?words %u of %u, %zu left", row.text, w[0].words, row.words, count);
+	n = words_of(row, &w[0]);
+	if (w[0].words != n || n > count) {
+		add(&o, "%s ?words %u of %u, %zu left", row->text, w[0].words, n, count);
 		return 1;
 	}
-	memcpy(w, words, row.words * sizeof(w[0]));
-	add(&o, "%s", row.text);
-	add_wait(&o, &w[0].wait[0]);
-	add_wait(&o, &w[0].wait[1]);
+	memcpy(w, words, n * sizeof(w[0]));
+	add(&o, "%s", row->text);
+	add_wait(&o, &w[0].wait[0], w[0].wait[1].cond & NEURON_WAIT_COND_MASK);
+	add_wait(&o, &w[0].wait[1], false);
 	add_update(&o, &w[0].update);
-	add_operands(&o, w);
-	return row.words;
+	add_operands(&o, row, w);
+	if (line && w[0].debug_id)
+		add(&o, " line=%u", le32toh(w[0].debug_id));
+	return n;
+}
+
+size_t nki_disasm(const void *words, size_t count, char *text, size_t size)
+{
+	return nki_disasm_line(words, count, false, text, size);
 }

@@ -3,6 +3,7 @@
 #ifndef NKI_DISASM_H
 #define NKI_DISASM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -10,7 +11,7 @@
  * @words: 128-byte words of a stream, from the instruction on; any bytes
  * @count: words there, at least 1
  * @text: written, always ended with 0 and without newline
- * @size: bytes at @text; 512 hold every instruction
+ * @size: bytes at @text; 4096 hold every instruction
  *
  * Syntax: opcode, operator, waits ("$S[4]>=16" and, when the wait takes what it
  * waited for, "$S[4]>=16-"), update ("$S[8]++@complete", "$S[8]+=16@complete"),
@@ -21,6 +22,9 @@
  * Return: words of the instruction, 1 for an unknown one; never more than @count.
  */
 size_t nki_disasm(const void *words, size_t count, char *text, size_t size);
+
+/* The same; with @line and a debug_id that is not 0, "line=" shows it. */
+size_t nki_disasm_line(const void *words, size_t count, bool line, char *text, size_t size);
 
 /**
  * nki_disasm_opcode() - name of an opcode

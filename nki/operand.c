@@ -371,6 +371,8 @@ bool nki_put_view(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *ins
 	if (!insn || !nki_live(k, loc, what, v))
 		return false;
 	row = nki_find_row(insn->w.opcode);
+	if (strlen(row.aps) < 2 * slot + 2)
+		return false;
 	any = row.cost == NEURON_COST_DMA || row.cost == NEURON_COST_REGMEM;
 	write = row.aps[2 * slot] & 0x20 && row.aps[2 * slot] != '-';
 	write |= row.aps[2 * slot + 1] & 0x20 && row.aps[2 * slot + 1] != '-';

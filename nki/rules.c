@@ -227,12 +227,14 @@ static const struct {
 	{ '4', "float32, int32, uint32" },
 };
 
-static bool type_fits(enum nki_dtype dtype, char rule)
+bool nki_type_fits(enum nki_dtype dtype, char rule)
 {
 	bool is_int = nki_dtype_is_int(dtype), packed = nki_packed(dtype);
 	bool scale = (unsigned int)dtype == DT_FLOAT8_E8M0FNU;
 
 	switch (rule) {
+	case '-':
+		return true;
 	case 'f':
 	case 'p':
 		return !is_int && !packed && !scale;
@@ -261,16 +263,21 @@ static bool type_fits(enum nki_dtype dtype, char rule)
 	}
 }
 
+const char *nki_type_allowed(char rule)
+{
+	for (size_t i = 0; i < sizeof(type_rule) / sizeof(type_rule[0]); i++) {
+		if (type_rule[i].rule == rule)
+			return type_rule[i].allowed;
+	}
+	return "nothing";
+}
+
 bool nki_type_ok(struct nki_kernel *k, struct nki_loc loc, const char *what, enum nki_dtype dtype,
 		 char rule)
 {
-	if (rule == '-' || type_fits(dtype, rule))
+	if (nki_type_fits(dtype, rule))
 		return true;
-	for (size_t i = 0; i < sizeof(type_rule) / sizeof(type_rule[0]); i++) {
-		if (type_rule[i].rule == rule)
-			nki_fail(k, loc, "%s is %s; allowed: %s", what, nki_dtype_text(dtype),
-				 type_rule[i].allowed);
-	}
+	nki_fail(k, loc, "%s is %s; allowed: %s", what, nki_dtype_text(dtype), nki_type_allowed(rule));
 	return false;
 }
 

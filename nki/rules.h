@@ -43,6 +43,8 @@ bool nki_not_both_psum(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 		       struct nki_view b);
 bool nki_bits_ok(struct nki_kernel *k, struct nki_loc loc, const struct nki_view *v, unsigned int n,
 		 const char *op);
+bool nki_type_fits(enum nki_dtype dtype, char rule);
+const char *nki_type_allowed(char rule);
 bool nki_type_ok(struct nki_kernel *k, struct nki_loc loc, const char *what, enum nki_dtype dtype,
 		 char rule);
 bool nki_put_stage(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,

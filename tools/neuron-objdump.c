@@ -8,17 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asm.h"
 #include "disasm.h"
 #include "neff.h"
 #include "neuron/isa.h"
 
-#define MAX_TEXT 1024
+#define MAX_TEXT 8192
 
 struct options {
 	const char *engine;	/* NULL: all */
 	bool headers;
 	bool raw;
 	bool sources;
+	bool assembly;
 };
 
 static const char *const engine_text[NEURON_ENGINE_COUNT] = {
@@ -36,6 +38,7 @@ static void usage(FILE *f)
 	      "  -p, --headers       name, target, tensors; no instructions\n"
 	      "  -x, --raw           also the words as hexadecimal bytes\n"
 	      "  -S, --no-source     without file, line and call\n"
+	      "  -a, --assembly      all of it as a source of neuron-as\n"
 	      "  -h, --help          this text\n"
 	      "  -V, --version       version\n",
 	      f);
@@ -135,6 +138,80 @@ static int print_streams(const struct neff *neff, const struct options *opt)
 	return 2;
 }
 
+/* ------------------------------------------------------------------------ */
+/* A source that neuron-as makes the same streams of			    */
+
+static void asm_arg(const struct neff_arg *arg, unsigned int number)
+{
+	const unsigned char *data = arg->data;
+
+	printf(".arg %u %s \"%s\" ", number, neff_var_type_name(arg->type), arg->name);
+	if (arg->dtype) {
+		printf("%s[", arg->dtype);
+		for (unsigned int d = 0; d < arg->ndim; d++)
+			printf("%s%u", d ? ", " : "", arg->shape[d]);
+		printf("]\n");
+		return;
+	}
+	printf("%" PRIu64, arg->size);
+	for (uint64_t i = 0; data && i < arg->size; i++) {
+		if (i % 32 == 0)
+			printf("\n.data %u ", number);
+		printf("%02x", data[i]);
+	}
+	putchar('\n');
+}
+
+/* Text that does not become the same words again is not shown: the bytes are. */
+static size_t asm_insn(const unsigned char *word, size_t left)
+{
+	static struct nki_asm_insn insn;
+	char text[MAX_TEXT], error[256];
+	size_t used = nki_disasm_line(word, left, true, text, sizeof(text));
+
+	if (!nki_asm(text, &insn, error, sizeof(error)) && insn.words == used &&
+	    !memcmp(insn.word, word, used * NEURON_WORD_BYTES)) {
+		printf("\t%s\n", text);
+		return used;
+	}
+	printf(".word ");
+	for (size_t i = 0; i < NEURON_WORD_BYTES; i++)
+		printf("%02x", word[i]);
+	putchar('\n');
+	return 1;
+}
+
+static void asm_core(const struct neff *neff, unsigned int c)
+{
+	const struct neff_core *core = &neff->core[c];
+
+	printf("\n.core %u\n.semaphores %u\n", c, core->semaphore_count);
+	for (uint32_t i = 0; i < core->line_count; i++)
+		printf(".line %u \"%s\" %u \"%s\"\n", i + 1, core->lines[i].file, core->lines[i].line,
+		       core->lines[i].name);
+	for (unsigned int e = 0; e < NEURON_ENGINE_COUNT; e++) {
+		const unsigned char *stream = core->stream[e];
+		size_t pc = 0;
+
+		if (!core->words[e])
+			continue;
+		printf("\n.engine %s\n", neff_engine_key(e));
+		while (pc < core->words[e])
+			pc += asm_insn(stream + pc * NEURON_WORD_BYTES, core->words[e] - pc);
+	}
+}
+
+static void print_assembly(const struct neff *neff)
+{
+	printf(".program \"%s\"\n.target %s\n.unchecked\n", neff->name, neff->target);
+	for (unsigned int i = 0; i < neff->arg_count; i++) {
+		if (neff->args[i].type != NEFF_VAR_NONE)
+			asm_arg(&neff->args[i], i);
+	}
+	for (unsigned int c = 0; c < neff->core_count; c++)
+		asm_core(neff, c);
+}
+
 static int dump(const char *path, const struct options *opt)
 {
 	char error[512] = "";
@@ -145,8 +222,12 @@ static int dump(const char *path, const struct options *opt)
 		fprintf(stderr, "neuron-objdump: %s: %s\n", path, *error ? error : strerror(-ret));
 		return 1;
 	}
-	print_headers(neff);
-	ret = opt->headers ? 0 : print_streams(neff, opt);
+	if (opt->assembly) {
+		print_assembly(neff);
+	} else {
+		print_headers(neff);
+		ret = opt->headers ? 0 : print_streams(neff, opt);
+	}
 	neff_free(neff);
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "neuron-objdump: writing the output failed: %s\n", strerror(errno));
@@ -160,13 +241,14 @@ int main(int argc, char **argv)
 	static const struct option longopts[] = {
 		{ "engine", required_argument, NULL, 'e' }, { "headers", no_argument, NULL, 'p' },
 		{ "raw", no_argument, NULL, 'x' },	    { "no-source", no_argument, NULL, 'S' },
+		{ "assembly", no_argument, NULL, 'a' },
 		{ "help", no_argument, NULL, 'h' },	    { "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	struct options opt = { .sources = true };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "e:pxShV", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "e:pxSahV", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'e':
 			opt.engine = optarg;
@@ -179,6 +261,9 @@ int main(int argc, char **argv)
 			break;
 		case 'S':
 			opt.sources = false;
+			break;
+		case 'a':
+			opt.assembly = true;
 			break;
 		case 'h':
 			usage(stdout);

@@ -105,10 +105,10 @@ TEST_F(encode, matmul)
 	nki_nc_matmul(k, self->ps, self->h, nki_slice_step(k, self->b, 1, 0, 64, 1), .accumulate = true);
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 0, "LDWEIGHTS src=bf16@0x200[1][64] 64*128");
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 1,
-		    "MATMUL src=bf16@0x280[1][64] dst=fp32@0x2000000[1][64] 64*128 acc_flags=2");
+		    "MATMUL src=bf16@0x280[1][64] dst=fp32@0x2000000[1][64] dst_channels=64 64*128 acc_flags=2");
 	/* The same weights are not loaded again. */
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 2,
-		    "MATMUL src=bf16@0x280[1][64] dst=fp32@0x2000000[1][64] 64*128 acc_flags=1 accumulate");
+		    "MATMUL src=bf16@0x280[1][64] dst=fp32@0x2000000[1][64] dst_channels=64 64*128 acc_flags=1 accumulate");
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 3, "HALT");
 }
 
@@ -132,10 +132,10 @@ TEST_F(encode, transposes)
 			 nki_cols(k, nki_rows(k, self->g, 32, 64), 32, 64));
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 0, "LDWEIGHTS src=bf16@0x200[1][64] 64*128");
 	EXPECT_TEXT(NKI_ENGINE_TENSOR, 1,
-		    "MATMUL src=bf16@0x37f00[1][128] dst=bf16@0x2001000[1][128] 128*128 acc_flags=2 transpose");
-	EXPECT_TEXT(NKI_ENGINE_GPSIMD, 0, "MEMSET dst=bf16@0x37f00[1][128] imm0=1 channels=128");
+		    "MATMUL src=bf16@0x37f00[1][128] dst=bf16@0x2001000[1][128] dst_channels=64 128*128 acc_flags=2 transpose");
+	EXPECT_TEXT(NKI_ENGINE_GPSIMD, 0, "MEMSET dst=bf16@0x37f00[1][128] imm0=1.0 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_GPSIMD, 1,
-		    "AFFINE_SELECT op0=equal src=bf16@0x37f00[1][128] pattern=[-1][128] dst=bf16@0x37f00[1][128] imm0=0 imm1=0 channel_multiplier=1 channels=128");
+		    "AFFINE_SELECT op0=equal src=bf16@0x37f00[1][128] pattern=[-1][128] dst=bf16@0x37f00[1][128] imm0=0 imm1=0.0 channel_multiplier=1 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 0,
 		    "TRANSPOSE src=fp32@0x180+p32[1][32] dst=fp32@0x0[1][32] channels=32");
 }
@@ -150,7 +150,7 @@ TEST_F(encode, activation)
 	EXPECT_TEXT(NKI_ENGINE_SCALAR, 0,
 		    "ACTIVATE func=gelu src=fp32@0x2000800[1][64] dst=bf16@0x200[1][64] scale=0.5 bias=fp32@0x440[1][1] channels=128");
 	EXPECT_TEXT(NKI_ENGINE_SCALAR, 1,
-		    "ACTIVATE func=square src=fp32@0x100[1][64] dst=fp32@0x0[1][64] scale=1 acc_cmd=3 acc_op=add channels=128");
+		    "ACTIVATE func=square acc_op=add src=fp32@0x100[1][64] dst=fp32@0x0[1][64] scale=1.0 acc_cmd=3 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_SCALAR, 2, "ACT_READ_ACC dst=fp32@0x440[1][1] channels=128");
 }
 
@@ -172,11 +172,11 @@ TEST_F(encode, elementwise)
 	EXPECT_TEXT(NKI_ENGINE_GPSIMD, 0,
 		    "TENSOR_TENSOR op0=add src=int32@0x340[1][64] src1=int32@0x340[1][64] dst=int32@0x340[1][64] channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 1,
-		    "SCALAR op0=subtract op1=multiply src=fp32@0x100[1][64] dst=fp32@0x0[1][64] imm0=1 imm1=fp32@0x440[1][1] channels=128 reverse0");
+		    "SCALAR op0=subtract op1=multiply src=fp32@0x100[1][64] dst=fp32@0x0[1][64] imm0=1.0 imm1=fp32@0x440[1][1] channels=128 reverse0");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 2,
 		    "SCALAR op0=left_shift src=int32@0x340[1][64] dst=int32@0x340[1][64] imm0=3 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_SCALAR, 0,
-		    "SCALAR op0=multiply op1=add src=fp32@0x100[1][64] dst=fp32@0x0[1][64] imm0=2 imm1=-1 channels=128");
+		    "SCALAR op0=multiply op1=add src=fp32@0x100[1][64] dst=fp32@0x0[1][64] imm0=2.0 imm1=-1.0 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 3,
 		    "SCALAR_TENSOR_TENSOR op0=multiply op1=add src=fp32@0x100[1][64] src1=bf16@0x200[1][64] dst=fp32@0x0[1][64] imm0=0.25 channels=128 reverse1");
 }
@@ -196,9 +196,9 @@ TEST_F(encode, copies)
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 1,
 		    "COPY_PREDICATED src=fp32@0x100[1][64] predicate=uint8@0x300[1][64] dst=fp32@0x0[1][64] channels=128 reverse_pred");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 2,
-		    "COPY_PREDICATED predicate=uint8@0x300[1][64] dst=fp32@0x0[1][64] imm0=7 channels=128");
+		    "COPY_PREDICATED predicate=uint8@0x300[1][64] dst=fp32@0x0[1][64] imm0=7.0 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 3,
-		    "SELECT src=fp32@0x100[1][64] predicate=uint8@0x300[1][64] dst=fp32@0x0[1][64] imm0=-2 channels=128");
+		    "SELECT src=fp32@0x100[1][64] predicate=uint8@0x300[1][64] dst=fp32@0x0[1][64] imm0=-2.0 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 4, "MEMSET dst=uint8@0x300[1][64] imm0=200 channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 5,
 		    "RECIPROCAL src=fp32@0x100[1][64] dst=fp32@0x0[1][64] channels=128");
@@ -273,7 +273,7 @@ TEST_F(encode, registers)
 		    "TENSOR_COPY src=fp32@0x440[1][1] dst=fp32@0x0+r60[1][1] channels=128");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 7, "REG_ALU r2 op=add a=r2 b=4");
 	EXPECT_TEXT(NKI_ENGINE_VECTOR, 8, "COMPARE_BRANCH cmp=less a=r2 b=r0 target=5");
-	EXPECT_TEXT(NKI_ENGINE_VECTOR, 9, "TENSOR_STORE src=r0 dst=int32@0x354[1][1]");
+	EXPECT_TEXT(NKI_ENGINE_VECTOR, 9, "TENSOR_STORE dst=int32@0x354[1][1] src=r0");
 	/* No other engine needs the registers, so none computes them. */
 	EXPECT_TEXT(NKI_ENGINE_SCALAR, 0, "no such instruction");
 	EXPECT_TEXT(NKI_ENGINE_SYNC, 0, "no such instruction");
@@ -291,9 +291,9 @@ TEST_F(encode, gather_and_dynamic)
 	nki_dma_copy(k, nki_dyn_num(k, nki_rows(k, self->f, 0, 1), 1, n),
 		     nki_dyn_num(k, nki_rows(k, rows, 9, 10), 1, n));
 	EXPECT_TEXT(NKI_ENGINE_GPSIMD, 0,
-		    "DMA_DIRECT2D queue=8 src=fp32@arg2+0x0[4,256][64,128] index=int32@0x344[1][1] index_dim=1 rows=1000 dst=fp32@0x0[1][64] dst_channels=128 oob_skip");
+		    "DMA_DIRECT2D queue=8 src=fp32@arg2+0x0[4,256][64,128] src_index=int32@0x344[1][1] src_index_channels=128 src_index_dim=1 src_rows=1000 dst=fp32@0x0[1][64] dst_channels=128 oob_skip");
 	EXPECT_TEXT(NKI_ENGINE_SYNC, 1,
-		    "DMA_DIRECT2D queue=0 src=fp32@arg2+0x900[4][r0] dst=fp32@0x0[1][r0] dst_channels=1");
+		    "DMA_DIRECT2D queue=0 src=fp32@arg2+0x900[4][r0<=64] dst=fp32@0x0[1][r0<=64] dst_channels=1");
 }
 
 /* Read back what was saved. */
