@@ -284,6 +284,24 @@ static bool touch(const struct who *who, const struct opnd *op, unsigned int ind
 	return true;
 }
 
+typedef bool access_fn(const struct who *who, const struct opnd *op, unsigned int index);
+
+static bool reads(const struct who *who, const struct opnd *op, unsigned int index);
+
+/* An indirect operand: its index tile is read, then run for run. */
+static bool pieces(const struct who *who, const struct opnd *op, unsigned int index, access_fn *fn)
+{
+	struct opnd_walk walk = { 0 };
+	struct opnd piece;
+
+	if (!reads(who, op->index, 24 + index))
+		return false;
+	while (indirect_piece(op, &walk, &piece))
+		if (!fn(who, &piece, index))
+			return false;
+	return true;
+}
+
 static bool reads(const struct who *who, const struct opnd *op, unsigned int index)
 {
 	struct check *k = check_of(who->c);
@@ -293,6 +311,8 @@ static bool reads(const struct who *who, const struct opnd *op, unsigned int ind
 
 	if (op->space == NEURON_SPACE_NONE || !op->n)
 		return true;
+	if (op->index)
+		return pieces(who, op, index, reads);
 	region_of(who->c, op, &r);
 	if (!mem_written(k, &r, &part, &byte)) {
 		who_fault(who, NEURON_FAULT_UNINITIALIZED, index, op->space, part, byte, op->bytes);
@@ -308,6 +328,8 @@ static bool writes(const struct who *who, const struct opnd *op, unsigned int in
 
 	if (op->space == NEURON_SPACE_NONE || !op->n)
 		return true;
+	if (op->index)
+		return pieces(who, op, index, writes);
 	if (!touch(who, op, index, true))
 		return false;
 	region_of(who->c, op, &r);
@@ -319,17 +341,19 @@ static bool writes(const struct who *who, const struct opnd *op, unsigned int in
  * Adding to PSUM: published as undefined where no product was written before, and on
  * v2 and v3 also after anything else wrote there.
  */
-static bool accumulates(const struct who *who, const struct opnd *op)
+static bool accumulates(const struct who *who, const struct opnd *op, unsigned int index)
 {
 	struct check *k = check_of(who->c);
 	struct region r;
 	unsigned int part;
 	uint32_t byte;
 
+	if (op->index)
+		return pieces(who, op, index, accumulates);
 	region_of(who->c, op, &r);
 	if (!mem_written(k, &r, &part, &byte) ||
 	    (who->x->job->nc_version < 4 && !mem_by_pe(k, &r, &part, &byte))) {
-		who_fault(who, NEURON_FAULT_ACC_UNDEFINED, 0, op->space, part, byte, op->bytes);
+		who_fault(who, NEURON_FAULT_ACC_UNDEFINED, index, op->space, part, byte, op->bytes);
 		return false;
 	}
 	return true;
@@ -371,7 +395,7 @@ bool check_insn(struct stream *s)
 		if (s->imm[i].vector && !reads(&who, &s->imm[i].vec, 4 + i))
 			return false;
 	if (w->opcode == NEURON_OP_MATMUL && w->flags & NEURON_FLAG_ACCUMULATE && s->op[0].n &&
-	    !accumulates(&who, &s->op[0]))
+	    !accumulates(&who, &s->op[0], 0))
 		return false;
 	return writes(&who, &s->op[0], 0);
 }

@@ -91,6 +91,11 @@ struct insn {
  * @base: host address of the first element of the first partition
  * @stride: host bytes from a partition to the next
  * @dense: the elements are one run without gaps, in order
+ * @index: tile of offsets of an indirect operand, or NULL; then @n is @num[0] and
+ *	@lo, @hi are the range of the offsets
+ * @group: partitions that share offsets
+ * @lo_direct: first byte that offset 0 means
+ * @places: offsets must be below it
  */
 struct opnd {
 	uint8_t space;
@@ -106,6 +111,8 @@ struct opnd {
 	int32_t step[NEURON_AP_DIMS];
 	uint8_t *base;
 	size_t stride;
+	const struct opnd *index;
+	uint32_t group, lo_direct, places;
 };
 
 /* A scalar operand: one value, or one value per partition. */
@@ -244,6 +251,7 @@ struct trace_waits {
  * @waits: all that it waited for
  * @last_record: trace index of the latest instruction
  * @op: operands of the current instruction
+ * @index: index tiles of the first three
  * @imm: its scalars
  * @cycles: its cost, engine cycles
  * @direct: results may be computed where they go: the destination is exactly a
@@ -272,7 +280,7 @@ struct stream {
 	struct cause cause;
 	struct trace_waits waits;
 	uint32_t last_record;
-	struct opnd op[NEURON_INSN_APS];
+	struct opnd op[NEURON_INSN_APS], index[3];
 	struct scalar imm[NEURON_INSN_IMMS];
 	struct dma_side dma_dst, dma_src[NEURON_DMA_SOURCES];
 	struct dma_cost dma_cost;
@@ -583,6 +591,21 @@ void dve_run(struct stream *s);
 
 bool pool_prepare(struct stream *s);
 void pool_run(struct stream *s);
+
+/* --- insn_indirect.c ------------------------------------------------------------------ */
+
+struct opnd_walk {
+	unsigned int part;
+	uint32_t i;
+};
+
+/* Operand @i of the current instruction, whose index word has a tile for it. */
+bool indirect_resolve(struct stream *s, const struct neuron_ap *ap, unsigned int i,
+		      unsigned int spaces);
+/* Element @i of partition @part. */
+uint8_t *indirect_at(const struct opnd *op, unsigned int part, uint32_t i);
+/* The next run of the operand, as a direct one; @walk starts as zeros. False: no more. */
+bool indirect_piece(const struct opnd *op, struct opnd_walk *walk, struct opnd *piece);
 
 /* --- dma_operand.c -------------------------------------------------------------------- */
 

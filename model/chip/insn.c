@@ -144,6 +144,7 @@ bool opnd_resolve(struct stream *s, const struct neuron_ap *ap, unsigned int ind
 	struct core_mem *mem;
 
 	op->space = ap->space;
+	op->index = NULL;
 	if (ap->space != NEURON_SPACE_SBUF && ap->space != NEURON_SPACE_PSUM)
 		return exec_bad(s, index, ap->space, spaces);
 	if (!(spaces & SPACE_BIT(ap->space)))
@@ -243,10 +244,29 @@ float scalar_get(const struct scalar *sc, unsigned int part)
 					(int64_t)i3_ * (op)->step[3] + (int64_t)i2_ * (op)->step[2] + \
 					(int64_t)i1_ * (op)->step[1]; ptr; ptr = NULL)
 
+#define CHUNK	256	/* elements of an indirect row that are moved at a time */
+
+static void indirect_load(const struct exec *x, const struct opnd *op, unsigned int part, float *dst)
+{
+	uint8_t buf[CHUNK * 4];
+	uint32_t at, i, n;
+
+	for (at = 0; at < op->n; at += n) {
+		n = op->n - at < CHUNK ? op->n - at : CHUNK;
+		for (i = 0; i < n; i++)
+			memcpy(buf + i * op->bytes, indirect_at(op, part, at + i), op->bytes);
+		x->num->load(op->dtype, dst + at, buf, op->bytes, n);
+	}
+}
+
 void row_load(const struct exec *x, const struct opnd *op, unsigned int part, float *dst)
 {
 	if (op->dense) {
 		x->num->load(op->dtype, dst, op->base + part * op->stride, op->bytes, op->n);
+		return;
+	}
+	if (op->index) {
+		indirect_load(x, op, part, dst);
 		return;
 	}
 	FOR_RUNS(op, part, src, at)
@@ -262,6 +282,19 @@ static void store_run(struct exec *x, const struct opnd *op, uint8_t *dst, ptrdi
 		x->num->store(op->dtype, dst, step, src, n);
 }
 
+static void indirect_store(struct exec *x, const struct opnd *op, unsigned int part, const float *src)
+{
+	uint8_t buf[CHUNK * 4];
+	uint32_t at, i, n;
+
+	for (at = 0; at < op->n; at += n) {
+		n = op->n - at < CHUNK ? op->n - at : CHUNK;
+		store_run(x, op, buf, op->bytes, src + at, n);
+		for (i = 0; i < n; i++)
+			memcpy(indirect_at(op, part, at + i), buf + i * op->bytes, op->bytes);
+	}
+}
+
 void row_store(struct exec *x, const struct opnd *op, unsigned int part, const float *src)
 {
 	if (op->dense) {
@@ -270,6 +303,10 @@ void row_store(struct exec *x, const struct opnd *op, unsigned int part, const f
 		/* In place already, see row_target(): arithmetic left no other NaN. */
 		if ((const void *)dst != (const void *)src)
 			store_run(x, op, dst, op->bytes, src, op->n);
+		return;
+	}
+	if (op->index) {
+		indirect_store(x, op, part, src);
 		return;
 	}
 	FOR_RUNS(op, part, dst, at)
@@ -341,6 +378,11 @@ const uint8_t *row_gather(const struct opnd *op, unsigned int part, void *buf)
 
 	if (op->dense)
 		return op->base + part * op->stride;
+	if (op->index) {
+		for (uint32_t i = 0; i < op->n; i++)
+			memcpy(dst + (size_t)i * op->bytes, indirect_at(op, part, i), op->bytes);
+		return buf;
+	}
 	FOR_RUNS(op, part, src, at)
 		copy_run(dst + (size_t)at * op->bytes, op->bytes, src, op->step[0], op->bytes,
 			 op->num[0]);
@@ -355,6 +397,11 @@ void row_scatter(const struct opnd *op, unsigned int part, const void *buf)
 		memmove(op->base + part * op->stride, src, (size_t)op->n * op->bytes);
 		return;
 	}
+	if (op->index) {
+		for (uint32_t i = 0; i < op->n; i++)
+			memcpy(indirect_at(op, part, i), src + (size_t)i * op->bytes, op->bytes);
+		return;
+	}
 	FOR_RUNS(op, part, dst, at)
 		copy_run(dst, op->step[0], src + (size_t)at * op->bytes, op->bytes, op->bytes,
 			 op->num[0]);
@@ -363,6 +410,10 @@ void row_scatter(const struct opnd *op, unsigned int part, const void *buf)
 /* Bits of the elements, zero-extended to 32. */
 void row_bits_load(const struct opnd *op, unsigned int part, uint32_t *dst)
 {
+	for (uint32_t i = 0; op->index && i < op->n; i++)
+		dst[i] = bits_get(indirect_at(op, part, i), op->bytes);
+	if (op->index)
+		return;
 	FOR_RUNS(op, part, src, at)
 		for (uint32_t i = 0; i < op->num[0]; i++)
 			dst[at + i] = bits_get(src + (int64_t)i * op->step[0], op->bytes);
@@ -370,6 +421,10 @@ void row_bits_load(const struct opnd *op, unsigned int part, uint32_t *dst)
 
 void row_bits_store(const struct opnd *op, unsigned int part, const uint32_t *src)
 {
+	for (uint32_t i = 0; op->index && i < op->n; i++)
+		bits_put(indirect_at(op, part, i), op->bytes, src[i]);
+	if (op->index)
+		return;
 	FOR_RUNS(op, part, dst, at)
 		for (uint32_t i = 0; i < op->num[0]; i++)
 			bits_put(dst + (int64_t)i * op->step[0], op->bytes, src[at + i]);
@@ -540,6 +595,18 @@ static bool can_compute_in_place(const struct stream *s)
 	return true;
 }
 
+static bool indirect(const struct stream *s, unsigned int i)
+{
+	return s->cur->index && i < 3 && s->cur->index->ap[i].space != NEURON_SPACE_NONE;
+}
+
+static bool insn_opnd(struct stream *s, const struct neuron_ap *ap, unsigned int i, unsigned int spaces)
+{
+	if (indirect(s, i))
+		return indirect_resolve(s, ap, i, spaces);
+	return opnd_resolve(s, ap, AP_OPERAND(i), spaces, &s->op[i]);
+}
+
 bool insn_prepare(struct stream *s)
 {
 	const struct isa_row *row = s->cur->row;
@@ -559,12 +626,14 @@ bool insn_prepare(struct stream *s)
 			/* Access pattern 2 of an iota is numbers, not memory. */
 			if (ap->space != NEURON_SPACE_NONE)
 				return exec_bad(s, AP_OPERAND(i), ap->space, NEURON_SPACE_NONE);
+			if (indirect(s, i))
+				return exec_bad(s, 24 + i, s->cur->index->ap[i].space, NEURON_SPACE_NONE);
 			continue;
 		}
 		/* POOL has no path to PSUM. */
 		if (s->engine == NEURON_ENGINE_POOL)
 			spaces &= SPACE_BIT(NEURON_SPACE_SBUF);
-		if (!opnd_resolve(s, ap, AP_OPERAND(i), spaces, &s->op[i]) || !opnd_type_ok(s, i))
+		if (!insn_opnd(s, ap, i, spaces) || !opnd_type_ok(s, i))
 			return false;
 		if (!parts || i == 1)
 			parts = s->op[i].parts;
@@ -584,9 +653,6 @@ bool insn_prepare(struct stream *s)
 		if (!scalar_resolve(s, imm, IMM_OPERAND(i), parts, &s->imm[i]))
 			return false;
 	}
-	/* Index tiles are not implemented. */
-	if (s->cur->index)
-		return exec_bad(s, 24, NEURON_FLAG_INDIRECT, 0);
 	s->direct = can_compute_in_place(s);
 	return ops->prepare(s);
 }

@@ -33,6 +33,25 @@ static bool reduces(unsigned int op)
 	       op == NEURON_ALU_ABS_MAX || op == NEURON_ALU_ABS_MIN;
 }
 
+/* Strict mode: what is added to must hold something. */
+static bool acc_holds(struct stream *s)
+{
+	struct exec_core *c = stream_core(s);
+	unsigned int p, lane;
+
+	for (p = 0; s->x->strict && s->cur->w.acc == NEURON_ACC_REDUCE && p < s->op[0].parts; p++) {
+		lane = s->op[0].part + p;
+		if (!(c->acc_defined[lane / 64] >> (lane % 64) & 1)) {
+			struct neuron_fault_record *f = exec_fault(s->x, s, NEURON_FAULT_ACC_UNDEFINED);
+
+			f->partition = lane;
+			f->size = htole64(4);
+			return false;
+		}
+	}
+	return true;
+}
+
 bool activate2_prepare(struct stream *s)
 {
 	const struct neuron_insn *w = &s->cur->w;
@@ -49,8 +68,9 @@ bool activate2_prepare(struct stream *s)
 			return exec_bad(s, 4 + i, NEURON_IMM_NONE, NEURON_IMM_F32);
 	if (w->acc > NEURON_ACC_RESET_REDUCE)
 		return exec_bad(s, 11, w->acc, NEURON_ACC_RESET_REDUCE);
-	return w->acc == NEURON_ACC_IDLE || reduces(s->cur->ext->aux[0]) ||
-	       exec_bad(s, 28, s->cur->ext->aux[0], NEURON_ALU_ADD);
+	if (w->acc != NEURON_ACC_IDLE && !reduces(s->cur->ext->aux[0]))
+		return exec_bad(s, 28, s->cur->ext->aux[0], NEURON_ALU_ADD);
+	return acc_holds(s);
 }
 
 static void step(struct stream *s, unsigned int k, unsigned int part, float *out, const float *in)

@@ -96,7 +96,8 @@ static bool fast_type(const struct stream *s, const struct opnd *op)
 
 static bool inner_contiguous(const struct opnd *op)
 {
-	return op->space == NEURON_SPACE_NONE || op->num[0] == 1 || op->step[0] == op->bytes;
+	return op->space == NEURON_SPACE_NONE || op->num[0] == 1 ||
+	       (op->step[0] == op->bytes && !op->index);
 }
 
 /* Published: 1, 2 or 4 times the base rate for copies and scalar operations. */

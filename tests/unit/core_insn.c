@@ -88,6 +88,10 @@ struct neuron_ap row(unsigned int dtype, unsigned int parts, uint32_t offset, un
 	return ap_row(SBUF, dtype, 0, parts, offset, n);
 }
 
+#define OTHER(name) TEST(name) { insn_##name(_metadata); prog_free(p); p = NULL; }
+OTHER(indirect)
+OTHER(absent)
+
 #define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	TEST(name) { row_##name(_metadata); prog_free(p); p = NULL; }
 #include "neuron/isa.def"

@@ -67,6 +67,10 @@ void move_reg(unsigned int engine, unsigned int reg, int32_t value);
 /* PSUM at @from to SBUF at @to, for fetch(). */
 void drain(unsigned int dtype, unsigned int parts, uint32_t from, uint32_t to, unsigned int n);
 
+/* Not of one row: indirect operands; rows where they do not exist. */
+void insn_indirect(meta *_metadata);
+void insn_absent(meta *_metadata);
+
 #define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
 	void row_##name(meta *_metadata);
 #include "neuron/isa.def"

@@ -403,6 +403,12 @@ void row_ACTIVATE2(meta *_metadata)
 		}
 		compare(_metadata, 64, 101, 2e-7);
 	}
+	/* Strict: adding to what no instruction has reset. */
+	start(4);
+	p->flags = NEURON_JOB_STRICT;
+	w.acc = NEURON_ACC_REDUCE;
+	prog_words(p, 0, ACT, &w, &ext, 1);
+	expect_fault(_metadata, NEURON_FAULT_ACC_UNDEFINED);
 	/* Other pairs of operators do not exist, nor does the instruction before v4. */
 	prog_reset(p);
 	w.op[0] = NEURON_ALU_MAXIMUM;
