@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Make Documentation/isa/tables.rst from uapi/neuron/isa.def.
+"""Make Documentation/isa/tables.rst from uapi/neuron/isa.def, and coverage.rst from
+that, nki.def beside it, the headers of the builder and the tests.
 
-With --check: fail when the file is not what the table gives.
+With --check: fail when a file is not what the tables give, when a row has no
+semantics test, or when the builder lacks an instruction.
 """
 
+import glob
 import os
 import re
 import sys
@@ -12,6 +15,7 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 DEF = os.path.join(TOP, 'uapi/neuron/isa.def')
 OUT = os.path.join(TOP, 'Documentation/isa/tables.rst')
+COVERAGE = os.path.join(TOP, 'Documentation/isa/coverage.rst')
 
 NC = {'2': 'Trn1, Inf2', '3': 'Trn2', '4': 'Trn3'}
 SPACES = {'S': 'SBUF', 'P': 'PSUM'}
@@ -106,17 +110,81 @@ def generate():
     return '\n'.join(parts)
 
 
+def read(*names):
+    """The text of all files that the patterns name."""
+    text = ''
+    for path in sorted(p for n in names for p in glob.glob(os.path.join(TOP, n))):
+        with open(path) as f:
+            text += f.read()
+    return text
+
+
+def tests_of():
+    """Row -> file of its test; a row without one does not link in core_insn."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(TOP, 'tests/unit/core_insn_*.c'))):
+        with open(path) as f:
+            for row in re.findall(r'^void row_(\w+)\(', f.read(), re.M):
+                found[row] = os.path.basename(path)
+    return found
+
+
+def generations(since):
+    return ', '.join(NC[v] for v in sorted(NC) if int(v) >= since)
+
+
+def coverage():
+    """The text of coverage.rst and what is wrong."""
+    isa = {r[1]: r for r in rows(read('uapi/neuron/isa.def'), 'NEURON_INSN')}
+    macros = set(re.findall(r'^#define (nki_\w+)\(', read('nki/nki.h', 'nki/nki_insn.h'), re.M))
+    nki = re.findall(r'^NKI\((\w+), (\w+), "([^"]*)", (\d), "([^"]*)"\)', read('Documentation/isa/nki.def'), re.M)
+    tests, used, wrong, body, done = tests_of(), set(), [], [], 0
+    for n, (name, builder, needs, since, note) in enumerate(nki, 1):
+        names = re.findall(r'\w+', needs)
+        missing = [r for r in names if r not in isa]
+        used.update(names)
+        done += not missing
+        if builder not in macros:
+            wrong.append('%s: the builder has no %s()' % (name, builder))
+        wrong += ['%s: row %s has no test' % (name, r) for r in names if r in isa and r not in tests]
+        who = sorted({e for r in names if r in isa for e in engines(isa[r][3]).split(', ')})
+        body.append([str(n), '``%s``' % name,
+                     ', '.join(('``%s``' if r in isa else '``%s`` (missing)') % r for r in names),
+                     'all' if 'all' in who else ', '.join(who), generations(int(since)), '``%s``' % builder,
+                     ', '.join(sorted({tests[r] for r in names if r in tests})), note])
+    others = [['``%s``' % r, engines(isa[r][3]), generations(int(isa[r][4])), tests.get(r, '')]
+              for r in isa if r not in used]
+    wrong += ['row %s has no test' % r for r in isa if r not in tests]
+    parts = ['.. SPDX-License-Identifier: MIT',
+             '.. Made by scripts/gen-isa-doc.py from nki.def and uapi/neuron/isa.def: do not edit.', '',
+             'Coverage of the published instructions', '======================================', '',
+             'Each instruction of nki.isa, the rows of :doc:`tables` that it becomes, the macro of the C builder',
+             '(:doc:`../nki`) and the file in ``tests/unit`` whose ``row_NAME()`` compares the row with a reference.',
+             'That other engines and generations refuse it is ``insn_absent()`` in core_insn_indirect.c.', '',
+             '%d of %d instructions have all their rows.' % (done, len(nki)), '',
+             table('4 18 24 10 16 20 16 20', ['', 'nki.isa', 'rows', 'engines', 'generations', 'builder', 'test', ''],
+                   body),
+             'Other rows', '----------', '', 'Sequencer, read-out and what the builder makes itself.', '',
+             table('24 14 20 20', ['row', 'engines', 'generations', 'test'], others)]
+    return '\n'.join(parts), wrong
+
+
 def main():
-    text = generate()
+    text, wrong = coverage()
+    made = {OUT: generate(), COVERAGE: text}
+    if wrong:
+        sys.exit('\n'.join(wrong))
     if sys.argv[1:] == ['--check']:
-        with open(OUT) as f:
-            if f.read() != text:
-                sys.exit('%s is not what isa.def says: run scripts/gen-isa-doc.py' % OUT)
+        for path, text in made.items():
+            with open(path) as f:
+                if f.read() != text:
+                    sys.exit('%s is not what the tables say: run scripts/gen-isa-doc.py' % path)
         return
     if sys.argv[1:]:
         sys.exit(__doc__)
-    with open(OUT, 'w') as f:
-        f.write(text)
+    for path, text in made.items():
+        with open(path, 'w') as f:
+            f.write(text)
 
 
 main()
