@@ -196,6 +196,17 @@ class Programs(unittest.TestCase):
         self.assertEqual(kernel(x).tolist(), [[7.0] * 4] * 2 + [[8.0, 9.0, 10.0, 11.0],
                                                                [12.0, 13.0, 14.0, 15.0]])
 
+    def test_numpy_argument_that_is_written(self):
+        if _dtypes.numpy is None:
+            self.skipTest('NumPy is not here, or NKI_NO_NUMPY is set')
+
+        @nki.jit
+        def kernel(x):
+            nl.store(x[0:1, :], nl.load(x[1:2, :]) + 1.0)
+        x = _dtypes.numpy.arange(8, dtype='float32').reshape(2, 4)
+        kernel(x)
+        self.assertEqual(x.tolist(), [[5, 6, 7, 8], [4, 5, 6, 7]])
+
     def test_accumulation(self):
         """The first product of a PSUM tile overwrites, the next add."""
         @nki.jit
@@ -252,6 +263,60 @@ class Programs(unittest.TestCase):
         start = time.process_time()
         nki.jit(kernel).trace(x)
         self.assertLess(time.process_time() - start, 6 if ON_DRIVER is False else 60)
+
+
+class Instructions(unittest.TestCase):
+    """Instructions of the second half of nki.isa, with the documents' examples."""
+
+    def test_match_replace(self):
+        @nki.jit
+        def kernel(data, vals):
+            out = nl.ndarray(data.shape, data.dtype, buffer=nl.shared_hbm)
+            at = nl.ndarray((1, 8), nl.uint32, buffer=nl.shared_hbm)
+            t = nl.ndarray(data.shape, data.dtype, buffer=nl.sbuf)
+            idx = nl.ndarray((1, 8), nl.uint32, buffer=nl.sbuf)
+            nisa.nc_match_replace8(dst=t, data=nl.load(data), vals=nl.load(vals), imm=-5.0, dst_idx=idx)
+            nl.store(out, t)
+            nl.store(at, idx)
+            return out, at
+        out, at = kernel(nki.array([[1.0, 2, 3, 4] + [8] * 7]), nki.array([[3.0] + [8] * 7]))
+        self.assertEqual(at.flat(), [2, 10, 9, 8, 7, 6, 5, 4])
+        self.assertEqual(out.flat(), [1, 2, -5, 4] + [-5] * 7)
+
+    def test_while_loop(self):
+        """As many passes as a number in HBM says."""
+        @nki.jit
+        def kernel(n):
+            out = nl.ndarray((1, 1), nl.float32, buffer=nl.shared_hbm)
+            total = nl.full((1, 1), 0, nl.float32)
+            left = nisa.register_alloc(nl.load(n))
+
+            def body(left):
+                nisa.tensor_scalar(dst=total, data=total, op0=nl.add, operand0=2.5)
+                return left - 1
+            nl.while_loop(left, body)
+            nl.store(out, total)
+            return out
+        for n in (0, 1, 7):
+            self.assertEqual(kernel(nki.array([[n]], 'int32')).flat(), [2.5 * n])
+
+    def test_bn_stats(self):
+        x, rows = ref.matrix(16, 200, -2, 5, seed=3)
+
+        @nki.jit
+        def kernel(x):
+            stats = nl.ndarray((16, 6), nl.float32, buffer=nl.sbuf)
+            result = nl.ndarray((16, 2), nl.float32, buffer=nl.sbuf)
+            out = nl.ndarray((16, 2), nl.float32, buffer=nl.shared_hbm)
+            nisa.bn_stats(dst=stats, data=nl.load(x))
+            nisa.bn_aggr(dst=result, data=stats)
+            nl.store(out, result)
+            return out
+        want = []
+        for row in rows:
+            mean = sum(row) / 200
+            want += [mean, sum((v - mean) ** 2 for v in row) / 200]
+        self.assertLessEqual(ref.worst(kernel(x).flat(), want, 1e-5, 1e-6), 1)
 
 
 class Errors(unittest.TestCase):

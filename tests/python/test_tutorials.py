@@ -7,7 +7,6 @@ import unittest
 import nki
 import reference as ref
 import tutorials
-from nki import _lib
 
 ARCHES = ['trn1', 'trn2', 'trn3']
 if os.path.isdir('/dev/accel'):		# on the driver: the chip that is there
@@ -88,8 +87,6 @@ class Tutorials(unittest.TestCase):
             self.near([x for i in range(0, 256, 51) for x in rows[i]], want, 1e-5, 1e-5)
 
     def test_fused_mamba(self):
-        if not hasattr(_lib.builder(), 'nki_tensor_tensor_scan_'):
-            self.skipTest('the builder has no tensor_tensor_scan')
         delta, rd = ref.matrix(128, 64, 0.01, 0.5, seed=14)
         u, ru = ref.matrix(128, 64, seed=15)
         a, ra = ref.matrix(128, 4, -2, -0.1, seed=16)

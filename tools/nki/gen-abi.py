@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Make nki/_abi.py from nki.h and isa.def: what the package knows of the C builder.
 
-usage: gen-abi.py NKI_H ISA_H REGS_H ISA_DEF OUT
+usage: gen-abi.py NKI_H NKI_INSN_H ISA_H REGS_H ISA_DEF OUT
 
 The header is the only description of the builder's calls. Structures become
 ctypes classes, functions whose name ends in an underscore (what the macros
@@ -135,12 +135,12 @@ def rows(text, macro):
 
 
 def main():
-    if len(sys.argv) != 6:
+    if len(sys.argv) != 7:
         sys.exit(__doc__)
-    header, isa_h, regs_h, isa_def, out = (open(p).read() if i < 4 else p
-                                           for i, p in enumerate(sys.argv[1:]))
+    header, insn_h, isa_h, regs_h, isa_def, out = (open(p).read() if i < 5 else p
+                                                    for i, p in enumerate(sys.argv[1:]))
     isa, isa_defines = strip(regs_h + isa_h)
-    text, defines = strip(header)
+    text, defines = strip(header + insn_h)
     for key, value in isa_defines.items():
         defines.setdefault(key, value)
     structs, order = structures(text, defines)

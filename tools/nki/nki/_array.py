@@ -73,8 +73,8 @@ def array(values, dtype='float32'):
 
 
 def is_array(value):
-    return isinstance(value, Array) or (hasattr(value, 'dtype') and hasattr(value, 'shape') and
-                                        hasattr(value, 'ravel'))
+    return isinstance(value, Array) or (hasattr(value, 'dtype') and hasattr(value, 'ravel') and
+                                        bool(getattr(value, 'shape', ())))
 
 
 def as_array(value):

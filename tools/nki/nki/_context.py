@@ -36,6 +36,33 @@ class Reg:
     def __init__(self, reg):
         self.reg = reg
 
+    def _alu(self, op, a, b):
+        c = current()
+        out = Reg(c.call('register_alloc'))
+        c.call('register_alu', out, _abi.ALU[op], integer(a), integer(b))
+        return out
+
+    def __add__(self, other):
+        return self._alu('add', self, other)
+
+    def __radd__(self, other):
+        return self._alu('add', other, self)
+
+    def __sub__(self, other):
+        return self._alu('subtract', self, other)
+
+    def __rsub__(self, other):
+        return self._alu('subtract', other, self)
+
+    def __mul__(self, other):
+        return self._alu('multiply', self, other)
+
+    def __rmul__(self, other):
+        return self._alu('multiply', other, self)
+
+    def __bool__(self):
+        raise NkiValidationError('a register has its value on the chip only: use nl.while_loop')
+
 
 def reg_struct(reg):
     return reg.reg if isinstance(reg, Reg) else reg

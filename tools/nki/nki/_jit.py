@@ -212,10 +212,20 @@ class Kernel:
         if active():	# a kernel inside a kernel is a function
             return self.function(*args, **kwargs)
         values, arrays = self._bind(args, kwargs)
-        numpy_in = any(not isinstance(a, Array) for a in _raw_arrays(values))
+        numpy_in = not any(isinstance(a, Array) for a in _raw_arrays(values))
         program = self._program(values, arrays)
         self.last_program = program
-        return _plain(program(arrays, profile=self.profile), numpy_in)
+        result = program(arrays, profile=self.profile)
+        self._write_back(program, values)
+        return _plain(result, numpy_in)
+
+    @staticmethod
+    def _write_back(program, values):
+        """NumPy arguments that the kernel writes to change, as on the device."""
+        for name, dtype, shape in program.outputs:
+            value = values.get(name)
+            if name in program.written and not isinstance(value, Array) and is_array(value):
+                value[...] = Array(program.last.outputs[name], dtype, shape).numpy()
 
 
 def _last_uses(c):

@@ -328,6 +328,8 @@ class NkiTensor:
             axes = {v: d for i, _ in mask.conditions for d, v in enumerate(i.axes) if v}
             out = self
             for v, n in limits.items():
+                if axes[v] >= out.ndim:
+                    continue
                 out = out.slice(axes[v], 0, min(n, out.shape[axes[v]]))
             return out
         tensor, key = self.parent

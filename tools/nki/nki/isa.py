@@ -230,7 +230,7 @@ def dma_transpose(dst, src=None, axes=None, priority=None, dge_mode=dge_mode.unk
     if axes not in order.values():
         raise NkiValidationError('nki.isa.dma_transpose: axes %r are not one of %s' %
                                  (axes, list(order.values())))
-    c.call('dma_transpose', dst, src, list(order.values()).index(axes), **options)
+    c.call('dma_transpose', dst, src, **options)
     return _instruction if result is None else result
 
 
@@ -242,8 +242,11 @@ def dma_compute(dst, srcs, reduce_op, scales=None, unique_indices=True, oob_mode
     if scales is not None and any(s != 1.0 for s in scales):
         raise NkiValidationError('nki.isa.dma_compute: scales are 1.0')
     views = (_abi.nki_view * len(srcs))(*[s.view() for s in srcs])
-    c.keep.append(views)
-    c.call('dma_compute', dst, views, len(srcs), **options)
+    c.keep.append((views, srcs))
+    for s in srcs:
+        s.storage.last = c.calls + 1
+    c.call('dma_compute', dst, views, len(srcs), _ops.alu('add'), oob_mode=options['oob_mode'],
+           duplicate_indices=not unique_indices)
     return _instruction
 
 
@@ -408,7 +411,7 @@ def tensor_scalar_reduce(dst, data, op0, operand0, reduce_op, reduce_res=None, r
                          reduce_cmd=reduce_cmd.reset_reduce, reduce_init=None,
                          reduce_res_negate=False, name=None):
     current().call('tensor_scalar_reduce', dst, data, _ops.alu(op0), _scalar(operand0, op0),
-                   _ops.alu(reduce_op), reduce_res=reduce_res, reverse0=reverse0,
+                   _ops.alu(reduce_op), reduce_res, reverse0=reverse0,
                    reduce_cmd=_value(reduce_cmd), reduce_init=reduce_init,
                    reduce_res_negate=reduce_res_negate)
 
@@ -527,7 +530,7 @@ def range_select(dst, on_true_tile, comp_op0, comp_op1, bound0, bound1,
     current().call('range_select', dst, on_true_tile, _ops.alu(comp_op0), _ops.alu(comp_op1), bound0,
                    bound1, reduce_cmd=_value(reduce_cmd), reduce_res=reduce_res,
                    reduce_op=_ops.alu(reduce_op) if reduce_op is not None else _abi.ALU['maximum'],
-                   range_start=float(range_start))
+                   range_start=int(range_start))
 
 
 @_instr()
@@ -642,7 +645,7 @@ def sequence_bounds(dst, segment_ids, name=None):
 @_instr()
 def nonzero_with_count(dst, src, index_offset=0, padding_val=-1, name=None):
     current().call('nonzero_with_count', dst, src, index_offset=int(index_offset),
-                   padding_val=int(padding_val))
+                   padding_val=integer(padding_val))
 
 
 def topk(val_dst, idx_dst, src, n, name=None):
@@ -659,10 +662,9 @@ def sendrecv(src, dst, send_to_rank, recv_from_rank, pipe_id, dma_engine=dma_eng
 
 
 def core_barrier(data, cores, engine=engine.gpsimd, name=None):
-    mask = 0
-    for core in cores:
-        mask |= 1 << core
-    current().call('core_barrier', data, mask, engine=_engine(engine))
+    if sorted(cores) != [0, 1]:
+        raise NkiValidationError('nki.isa.core_barrier: cores are (0, 1)')
+    current().call('core_barrier', data, engine=_engine(engine))
     return _instruction
 
 

@@ -270,13 +270,14 @@ def while_loop(init, body_fun):
     """body_fun(register) returns the next condition; runs while it is not zero."""
     c = current()
     reg = init if isinstance(init, Reg) else isa.register_alloc(init)
-    token = c.call('while_begin', reg)
+    c.call('while_begin', reg)
     c.loop_begins()
     out = body_fun(reg)
     if isinstance(out, Reg) and out is not reg:
         isa.register_move(reg, out)
     c.loop_ends()
-    c.call('while_end', token)
+    c.lib.nki_while_end_(c.k, c.loc('while_loop'))
+    c.check()
 
 
 def ds(start, size):
