@@ -73,7 +73,7 @@ bool chip_dma_write(struct neuron_chip *chip, uint64_t addr, const void *buf, si
 
 /*
  * A host may block in its callback on a lock whose holder resets the chip, so
- * reset does not wait for these; only neuron_chip_free() does.
+ * reset does not wait for these; neuron_chip_idle() and neuron_chip_free() do.
  */
 void chip_raise(struct neuron_chip *chip, unsigned int vector)
 {
@@ -127,7 +127,7 @@ void chip_busy_put(struct neuron_chip *chip)
 void neuron_chip_idle(struct neuron_chip *chip)
 {
 	pthread_mutex_lock(&chip->idle_lock);
-	while (chip->busy)
+	while (chip->busy || chip->irqs)
 		pthread_cond_wait(&chip->idle_cond, &chip->idle_lock);
 	pthread_mutex_unlock(&chip->idle_lock);
 }

@@ -230,7 +230,8 @@ int neuron_chip_clear(struct neuron_chip *chip, unsigned int id);
 size_t neuron_chip_injected(struct neuron_chip *chip, char *text, size_t size);
 
 /**
- * neuron_chip_idle() - wait until no job runs and no UDMA is pending
+ * neuron_chip_idle() - wait until no job runs, no UDMA is pending and the interrupts
+ *	of what ended have been raised
  */
 void neuron_chip_idle(struct neuron_chip *chip);
 

@@ -333,6 +333,27 @@ static bool neuron_block_migration(NeuronState *s, Error **errp)
 	return migrate_add_blocker(&s->migration_blocker, errp) == 0;
 }
 
+/* A region in another of the same device is a reference to the device. */
+static void neuron_take_apart(NeuronState *s)
+{
+	MemoryRegion *parts[] = {
+		&s->exec_regs, &s->gone[0], &s->gone[1],
+		&s->stack[0], &s->stack[1], &s->stack[2], &s->stack[3],
+	};
+	size_t i;
+
+	QEMU_BUILD_BUG_ON(NEURON_MAX_STACKS != 4);
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (parts[i]->container) {
+			memory_region_del_subregion(parts[i]->container, parts[i]);
+		}
+	}
+}
+
+/*
+ * The chip itself stays until neuron_finalize(): a vCPU may still be on its way to
+ * its registers or its HBM by the map of memory of a moment ago.
+ */
 static void neuron_exit(PCIDevice *pci)
 {
 	NeuronState *s = NEURON(pci);
@@ -347,6 +368,7 @@ static void neuron_exit(PCIDevice *pci)
 	if (!s->chip) {
 		return;
 	}
+	neuron_take_apart(s);
 	/*
 	 * First no job and no DMA; then a thread of the chip may still wait for
 	 * the big lock to raise its last interrupt.
@@ -354,9 +376,8 @@ static void neuron_exit(PCIDevice *pci)
 	neuron_chip_bus_master(s->chip, false);
 	neuron_chip_reset(s->chip, NEURON_CHIP_RESET_BUS);
 	bql_unlock();
-	neuron_chip_free(s->chip);
+	neuron_chip_idle(s->chip);
 	bql_lock();
-	s->chip = NULL;
 }
 
 static void neuron_realize(PCIDevice *pci, Error **errp)
@@ -419,7 +440,10 @@ static void neuron_init(Object *obj)
 
 static void neuron_finalize(Object *obj)
 {
-	g_free(NEURON(obj)->inject);
+	NeuronState *s = NEURON(obj);
+
+	neuron_chip_free(s->chip);	/* at rest since neuron_exit() */
+	g_free(s->inject);
 }
 
 static void neuron_class_init(ObjectClass *klass, void *data)
