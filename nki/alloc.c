@@ -80,6 +80,13 @@ static void link_buf(struct nki_kernel *k, struct nki_buf *buf)
 {
 	*k->bufs_tail = buf;
 	k->bufs_tail = &buf->next;
+	if (buf->space == NEURON_SPACE_HBM)
+		return;
+	buf->live_next = k->live;
+	buf->live_prev = &k->live;
+	if (k->live)
+		k->live->live_prev = &buf->live_next;
+	k->live = buf;
 }
 
 static struct nki_buf *find_tensor(struct nki_kernel *k, const char *name)
@@ -178,8 +185,8 @@ struct nki_view nki_tensor_(struct nki_kernel *k, struct nki_loc loc, enum nki_t
 /* First live tile that [base, base + bytes) in these partitions would overlap. */
 static struct nki_buf *occupant(struct nki_kernel *k, const struct nki_buf *want, uint64_t base)
 {
-	for (struct nki_buf *b = k->bufs; b; b = b->next) {
-		if (b->space == want->space && b->live && base < b->base + b->bytes &&
+	for (struct nki_buf *b = k->live; b; b = b->live_next) {
+		if (b->space == want->space && base < b->base + b->bytes &&
 		    b->base < base + want->bytes && want->part < b->part + b->parts &&
 		    b->part < want->part + want->parts)
 			return b;
@@ -368,4 +375,7 @@ void nki_free_(struct nki_kernel *k, struct nki_loc loc, struct nki_view v)
 		return;
 	}
 	buf->live = false;
+	*buf->live_prev = buf->live_next;
+	if (buf->live_next)
+		buf->live_next->live_prev = buf->live_prev;
 }

@@ -238,14 +238,25 @@ int nki_edge_count(struct nki_kernel *k)
 	return nki_finish(k) ? -EINVAL : (int)k->edge_count;
 }
 
+static bool list_edges(struct nki_kernel *k)
+{
+	unsigned int n = 0;
+
+	if (k->edge_list)
+		return true;
+	k->edge_list = calloc(k->edge_count, sizeof(*k->edge_list));
+	for (struct nki_edge_priv *e = k->edges; k->edge_list && e; e = e->next)
+		k->edge_list[n++] = e;
+	return k->edge_list;
+}
+
 int nki_edge(struct nki_kernel *k, unsigned int n, struct nki_edge *edge)
 {
 	const struct nki_edge_priv *e;
 
-	if (nki_finish(k) || n >= k->edge_count)
+	if (nki_finish(k) || n >= k->edge_count || !list_edges(k))
 		return -EINVAL;
-	for (e = k->edges; e->number != n; e = e->next)
-		;
+	e = k->edge_list[n];
 	memset(edge, 0, sizeof(*edge));
 	if (e->from->debug_id)
 		edge->producer = *nki_line(k, e->from->debug_id);

@@ -72,6 +72,8 @@ void nki_kernel_free(struct nki_kernel *k)
 	nki_free_chunks(&k->chunks);
 	nki_free_chunks(&k->build_chunks);
 	free(k->lines);
+	free(k->line_hash);
+	free(k->edge_list);
 	free(k->info_json);
 	free(k);
 }
@@ -134,27 +136,63 @@ void *nki_build_zalloc(struct nki_kernel *k, size_t size)
 	return chunk_alloc(k, &k->build_chunks, size);
 }
 
-/* Calls come in runs of the same line, so the search begins at the end. */
+static size_t line_hash(struct nki_loc loc)
+{
+	size_t h = loc.line * 2654435761u;
+
+	for (const char *c = loc.file; *c; c++)
+		h = h * 31 + (unsigned char)*c;
+	for (const char *c = loc.name; *c; c++)
+		h = h * 31 + (unsigned char)*c;
+	return h ^ h >> 16;
+}
+
+/* Makes the table of line numbers by place larger; entries are numbers from 1. */
+static bool grow_lines(struct nki_kernel *k)
+{
+	size_t room = k->line_room ? 2 * k->line_room : 64;
+	struct nki_line *lines = realloc(k->lines, room * sizeof(*lines));
+	uint32_t *hash = calloc(2 * room, sizeof(*hash));
+
+	if (lines)
+		k->lines = lines;
+	if (!lines || !hash) {
+		free(hash);
+		return false;
+	}
+	free(k->line_hash);
+	k->line_hash = hash;
+	k->line_room = room;
+	for (size_t i = 0; i < k->line_count; i++) {
+		struct nki_line *l = &k->lines[i];
+		size_t h = line_hash((struct nki_loc){ l->file, l->line, l->name });
+
+		while (hash[h % (2 * room)])
+			h++;
+		hash[h % (2 * room)] = i + 1;
+	}
+	return true;
+}
+
 unsigned int nki_debug_id(struct nki_kernel *k, struct nki_loc loc)
 {
-	for (size_t i = k->line_count; i-- > 0;) {
-		if (k->lines[i].line == loc.line && !strcmp(k->lines[i].file, loc.file) &&
-		    !strcmp(k->lines[i].name, loc.name))
-			return i + 1;
-	}
-	if (k->line_count == k->line_room) {
-		size_t room = k->line_room ? 2 * k->line_room : 64;
-		struct nki_line *lines = realloc(k->lines, room * sizeof(*lines));
+	size_t h = line_hash(loc);
+	uint32_t n;
 
-		if (!lines) {
-			nki_fail(k, loc, "the host is out of memory");
-			return 0;
-		}
-		k->lines = lines;
-		k->line_room = room;
+	if (k->line_count == k->line_room && !grow_lines(k)) {
+		nki_fail(k, loc, "the host is out of memory");
+		return 0;
+	}
+	while ((n = k->line_hash[h % (2 * k->line_room)])) {
+		struct nki_line *l = &k->lines[n - 1];
+
+		if (l->line == loc.line && !strcmp(l->file, loc.file) && !strcmp(l->name, loc.name))
+			return n;
+		h++;
 	}
 	k->lines[k->line_count] = (struct nki_line){ loc.file, loc.line, loc.name };
-	return ++k->line_count;
+	k->line_hash[h % (2 * k->line_room)] = ++k->line_count;
+	return k->line_count;
 }
 
 const struct nki_line *nki_line(struct nki_kernel *k, unsigned int debug_id)

@@ -49,6 +49,7 @@ struct nki_arch {
 struct nki_buf {
 	struct nki_kernel *k;
 	struct nki_buf *next;
+	struct nki_buf *live_next, **live_prev;
 	enum neuron_space space;
 	enum nki_dtype dtype;
 	unsigned int dims;
@@ -181,6 +182,8 @@ struct nki_seq {
  * @engines: mask of streams that execute it
  * @pre, @post: before the first and after the last iteration, by engine
  * @records: what the body touches, for the sequence around it
+ * @met: engines of which an engine knows, when it leaves, that they have worked in the
+ *	last iteration
  */
 struct nki_loop {
 	struct nki_loop *parent;
@@ -197,6 +200,7 @@ struct nki_loop {
 	struct nki_point pre[NKI_ENGINES], post[NKI_ENGINES];
 	struct nki_record *records;
 	size_t record_count;
+	unsigned int met[NKI_ENGINES];
 };
 
 enum nki_item_kind {
@@ -268,12 +272,14 @@ struct nki_kernel {
 	struct nki_chunk *build_chunks;	/* until the next build */
 
 	struct nki_buf *bufs, **bufs_tail;
+	struct nki_buf *live;		/* tiles that are not freed */
 	unsigned int arg_count;
 	uint64_t sbuf_high;		/* one past the highest byte ever given to a tile */
 	uint64_t sbuf_top;		/* tiles of the library lie above */
 	unsigned int psum_next;		/* bank to try first */
 
 	struct nki_line *lines;
+	uint32_t *line_hash;		/* numbers of lines, 2 * line_room places */
 	size_t line_count, line_room;
 
 	struct nki_seq prologue, seq;
@@ -306,6 +312,7 @@ struct nki_kernel {
 	bool built;
 	int drop;
 	struct nki_edge_priv *edges, **edges_tail;
+	struct nki_edge_priv **edge_list;	/* by number, for questions */
 	unsigned int edge_count;
 	unsigned int semaphores;
 	uint64_t reg_used[NKI_ENGINES];	/* registers that the engine's stream needs */

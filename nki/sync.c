@@ -33,14 +33,28 @@
  * @stream, @idx: who; the stream that signals
  * @queue: DMA queue that did it, or NKI_QUEUE_NONE
  * @known: engines that need no edge
+ * @after: loops: engines that have done something in the iteration before this access
+ * @gone: a later access stands for it
  */
 struct nki_record {
 	const struct nki_access *access;
 	uint8_t stream;
 	uint8_t queue;
-	unsigned int known;
+	unsigned int known, after;
+	bool gone;
 	int idx;
 };
+
+/* Where records are looked for: those that touch bytes of one piece of memory. */
+struct page {
+	uint32_t *node;
+	uint32_t count, room;
+};
+
+#define PAGE_SHIFT	10	/* bytes of a partition in a page of SBUF or PSUM */
+#define SBUF_PAGES	256
+#define PSUM_PAGES	16
+#define ARG_PAGES	128	/* of each argument */
 
 struct completion {
 	struct nki_point *point;
@@ -74,6 +88,9 @@ struct walk {
 	struct completions done[NKI_STREAMS];
 	struct nki_record *rec;
 	size_t recs, rec_room;
+	struct page *page;
+	unsigned int args;
+	uint64_t *arg_page_bytes;
 	struct nki_record *all;
 	size_t alls, all_room;
 	unsigned int forced;
@@ -207,18 +224,72 @@ static bool in_order(const struct nki_record *r, unsigned int engine, unsigned i
 	return r->stream == engine && (queue == NKI_QUEUE_NONE || r->queue != NKI_QUEUE_NONE);
 }
 
+/* Pages of an access: [*first, *last]. */
+static void page_range(const struct walk *w, const struct nki_access *a, size_t *first, size_t *last)
+{
+	size_t base = 0, pages = SBUF_PAGES;
+	uint64_t bytes = 1u << PAGE_SHIFT;
+
+	if (a->space == NEURON_SPACE_PSUM) {
+		base = SBUF_PAGES;
+		pages = PSUM_PAGES;
+	} else if (a->space == NEURON_SPACE_HBM) {
+		base = SBUF_PAGES + PSUM_PAGES + (size_t)a->arg * ARG_PAGES;
+		pages = ARG_PAGES;
+		bytes = w->arg_page_bytes[a->arg];
+	}
+	*first = a->lo < 0 ? 0 : a->lo / bytes;
+	*last = a->hi < 1 ? 0 : (a->hi - 1) / bytes;
+	if (*first >= pages)
+		*first = pages - 1;
+	if (*last >= pages)
+		*last = pages - 1;
+	*first += base;
+	*last += base;
+}
+
 static void find_needs(struct walk *w, const struct nki_access *a, unsigned int engine,
 		       unsigned int queue, struct need *need)
 {
-	for (size_t i = 0; i < w->recs; i++) {
-		const struct nki_record *r = &w->rec[i];
+	size_t first, last;
 
-		if ((!a->write && !r->access->write) || need->idx[r->stream] >= r->idx ||
-		    in_order(r, engine, queue) || !nki_overlap(a, r->access))
-			continue;
-		need->idx[r->stream] = r->idx;
-		need->reason[r->stream] = hazard(r->access, a);
+	page_range(w, a, &first, &last);
+	for (size_t p = first; p <= last; p++) {
+		for (uint32_t i = 0; i < w->page[p].count; i++) {
+			const struct nki_record *r = &w->rec[w->page[p].node[i]];
+
+			if (r->gone || (!a->write && !r->access->write) || need->idx[r->stream] >= r->idx ||
+			    in_order(r, engine, queue) || !nki_overlap(a, r->access))
+				continue;
+			need->idx[r->stream] = r->idx;
+			need->reason[r->stream] = hazard(r->access, a);
+		}
 	}
+}
+
+static void put_on_page(struct walk *w, struct page *page, uint32_t node)
+{
+	if (page->count == page->room) {
+		uint32_t room = page->room ? 2 * page->room : 8;
+		uint32_t *more = realloc(page->node, room * sizeof(*more));
+
+		if (!more) {
+			w->nomem = true;
+			return;
+		}
+		page->node = more;
+		page->room = room;
+	}
+	page->node[page->count++] = node;
+}
+
+/* Does the new record stand for @o from now on? */
+static bool replaces(const struct nki_record *r, const struct nki_record *o, bool sure)
+{
+	bool same = o->stream == r->stream && o->queue == r->queue;
+
+	return (r->access->write ? sure || same : same && !o->access->write) &&
+	       nki_covers(r->access, o->access);
 }
 
 /*
@@ -228,25 +299,33 @@ static void find_needs(struct walk *w, const struct nki_access *a, unsigned int 
 static void remember(struct walk *w, struct nki_record r, bool sure)
 {
 	struct nki_record *slot;
-	size_t out = 0;
+	size_t first, last;
 
-	for (size_t i = 0; i < w->recs; i++) {
-		const struct nki_record *o = &w->rec[i];
-		bool same = o->stream == r.stream && o->queue == r.queue;
-		bool gone = (r.access->write ? sure || same : same && !o->access->write) &&
-			    nki_covers(r.access, o->access);
+	r.gone = false;
+	page_range(w, r.access, &first, &last);
+	for (size_t p = first; p <= last; p++) {
+		struct page *page = &w->page[p];
+		uint32_t out = 0;
 
-		if (!gone)
-			w->rec[out++] = *o;
+		for (uint32_t i = 0; i < page->count; i++) {
+			struct nki_record *o = &w->rec[page->node[i]];
+
+			o->gone = o->gone || replaces(&r, o, sure);
+			if (!o->gone)
+				page->node[out++] = page->node[i];
+		}
+		page->count = out;
 	}
-	w->recs = out;
 	slot = push(w, &w->rec, &w->recs, &w->rec_room);
-	if (slot)
-		*slot = r;
+	if (!slot)
+		return;
+	*slot = r;
+	for (size_t p = first; p <= last; p++)
+		put_on_page(w, &w->page[p], w->recs - 1);
 }
 
 /* For the sequence around the loop: everything the body does, once. */
-static void collect(struct walk *w, struct nki_record r)
+static void collect(struct walk *w, struct nki_record r, bool sure)
 {
 	struct nki_record *slot;
 
@@ -258,7 +337,9 @@ static void collect(struct walk *w, struct nki_record r)
 		if (o->stream == r.stream && o->queue == r.queue && o->access->write == r.access->write &&
 		    nki_covers(o->access, r.access)) {
 			o->idx = r.idx;
-			o->known &= r.known;
+			/* A stream works in order: who knows the later one knows both. */
+			o->known = sure ? r.known : o->known & r.known;
+			o->after &= r.after;
 			return;
 		}
 	}
@@ -267,11 +348,24 @@ static void collect(struct walk *w, struct nki_record r)
 		*slot = r;
 }
 
+/* Engines of which @engine knows that they are in this iteration already. */
+static unsigned int worked_before(const struct walk *w, unsigned int engine)
+{
+	unsigned int engines = 0;
+
+	for (unsigned int e = 0; w->loop && w->pass == 2 && e < NKI_ENGINES; e++) {
+		if (e != engine && w->knows[engine][e] > w->base[e])
+			engines |= 1u << e;
+	}
+	return engines;
+}
+
 static void walk_point(struct walk *w, struct nki_point *p, const struct nki_access *access,
 		       unsigned int count)
 {
 	unsigned int stream = p->queue == NKI_QUEUE_NONE ? p->engine : NKI_ENGINES + p->queue;
 	struct need need = { 0 };
+	unsigned int after;
 	int idx;
 
 	p->pos = w->order++ - w->order_base;
@@ -283,34 +377,91 @@ static void walk_point(struct walk *w, struct nki_point *p, const struct nki_acc
 		need.reason[stream] = "loop";
 	}
 	satisfy(w, p, &need);
+	after = worked_before(w, p->engine);
 	idx = complete(w, p, stream);
 	for (unsigned int i = 0; i < count && !w->nomem; i++) {
-		struct nki_record r = { &access[i], stream, p->queue, 0, idx };
+		struct nki_record r = { .access = &access[i], .stream = stream, .queue = p->queue,
+					.after = after, .idx = idx };
 
 		remember(w, r, true);
-		collect(w, r);
+		collect(w, r, true);
+	}
+}
+
+/* Is what @need asks for known to an engine of @engines when it enters the loop? */
+static void drop_known(const struct walk *w, unsigned int engines, struct need *need)
+{
+	for (unsigned int s = 0; s < NKI_STREAMS; s++) {
+		for (unsigned int e = 0; e < NKI_ENGINES; e++) {
+			if (engines & 1u << e && (e == s || w->knows[e][s] >= need->idx[s]))
+				need->idx[s] = 0;
+		}
+	}
+}
+
+/*
+ * What engine @e must know before it enters. An access that in every iteration
+ * comes after another engine's work comes after that engine entered, too, and so
+ * after all that it waited for: those are looked at in a second round.
+ */
+static void enter(struct walk *w, struct nki_loop *loop, unsigned int e, bool first)
+{
+	struct need need = { 0 };
+
+	for (size_t i = 0; i < loop->record_count; i++) {
+		const struct nki_record *r = &loop->records[i];
+		struct need one = { 0 };
+
+		if (r->stream != e || first == (r->after != 0))
+			continue;
+		find_needs(w, r->access, e, r->queue, &one);
+		drop_known(w, r->after, &one);
+		for (unsigned int s = 0; s < NKI_STREAMS; s++) {
+			if (one.idx[s] > need.idx[s]) {
+				need.idx[s] = one.idx[s];
+				need.reason[s] = one.reason[s];
+			}
+		}
+	}
+	satisfy(w, &loop->pre[e], &need);
+}
+
+/*
+ * An engine that leaves the loop knowing that another one has done work of the last
+ * iteration knows all that this one had done and waited for in front of the loop.
+ */
+static void learn_by_meeting(struct walk *w, const struct nki_loop *loop)
+{
+	int pre[NKI_ENGINES][NKI_STREAMS];
+
+	memcpy(pre, w->knows, sizeof(pre));
+	for (unsigned int f = 0; f < NKI_ENGINES; f++) {
+		pre[f][f] = w->last[f];
+		for (unsigned int e = 0; e < NKI_ENGINES; e++) {
+			if (loop->met[e] & 1u << f)
+				learn(w->knows[e], pre[f]);
+		}
 	}
 }
 
 static void walk_loop(struct walk *w, struct nki_loop *loop)
 {
 	bool sure = loop->hi.kind == NEURON_IMM_I32;
+	unsigned int before[NKI_ENGINES];
 	int idx[NKI_ENGINES];
 
 	for (unsigned int e = 0; e < NKI_ENGINES; e++) {
-		struct need need = { 0 };
-
-		if (!(loop->engines & 1u << e))
-			continue;
 		loop->pre[e].pos = w->order - w->order_base;
-		for (size_t i = 0; i < loop->record_count; i++) {
-			const struct nki_record *r = &loop->records[i];
-
-			if (r->stream == e)
-				find_needs(w, r->access, e, r->queue, &need);
-		}
-		satisfy(w, &loop->pre[e], &need);
+		if (loop->engines & 1u << e)
+			enter(w, loop, e, true);
 	}
+	for (unsigned int e = 0; e < NKI_ENGINES; e++) {
+		if (loop->engines & 1u << e)
+			enter(w, loop, e, false);
+		before[e] = worked_before(w, e);
+	}
+	if (sure)
+		learn_by_meeting(w, loop);
 	w->order++;
 	for (unsigned int e = 0; e < NKI_ENGINES; e++) {
 		if (!(loop->engines & 1u << e))
@@ -323,8 +474,9 @@ static void walk_loop(struct walk *w, struct nki_loop *loop)
 		struct nki_record r = loop->records[i];
 
 		r.idx = idx[r.stream];
+		r.after |= before[r.stream];
 		remember(w, r, sure);
-		collect(w, r);
+		collect(w, r, sure);
 	}
 }
 
@@ -348,12 +500,35 @@ static void walk_seq(struct walk *w, struct nki_seq *seq)
 	}
 }
 
+static size_t page_count(const struct walk *w)
+{
+	return SBUF_PAGES + PSUM_PAGES + (size_t)w->args * ARG_PAGES;
+}
+
 static void walk_free(struct walk *w)
 {
 	for (unsigned int s = 0; s < NKI_STREAMS; s++)
 		free(w->done[s].c);
+	for (size_t p = 0; w->page && p < page_count(w); p++)
+		free(w->page[p].node);
+	free(w->page);
+	free(w->arg_page_bytes);
 	free(w->rec);
 	free(w->all);
+}
+
+static bool make_pages(struct walk *w)
+{
+	w->args = w->k->root->arg_count;
+	w->page = calloc(page_count(w), sizeof(*w->page));
+	w->arg_page_bytes = calloc(w->args + 1, sizeof(*w->arg_page_bytes));
+	if (!w->page || !w->arg_page_bytes)
+		return false;
+	for (const struct nki_buf *b = w->k->bufs; b; b = b->next) {
+		if (b->space == NEURON_SPACE_HBM)
+			w->arg_page_bytes[b->arg] = b->bytes / ARG_PAGES + 1;
+	}
+	return true;
 }
 
 static bool walk_start(struct walk *w, struct nki_kernel *k, struct nki_loop *loop)
@@ -362,6 +537,10 @@ static bool walk_start(struct walk *w, struct nki_kernel *k, struct nki_loop *lo
 	w->k = k;
 	w->loop = loop;
 	w->pass = 1;
+	if (!make_pages(w)) {
+		walk_free(w);
+		return false;
+	}
 	for (unsigned int s = 0; s < NKI_STREAMS; s++) {
 		w->done[s].c = calloc(1, sizeof(struct completion));
 		w->done[s].room = 1;
@@ -420,6 +599,13 @@ static int keep_records(struct walk *w)
 	if (!loop->records)
 		return -ENOMEM;
 	loop->record_count = w->alls;
+	for (unsigned int e = 0; e < NKI_ENGINES; e++) {
+		loop->met[e] = 0;
+		for (unsigned int f = 0; f < NKI_ENGINES; f++) {
+			if (f != e && w->knows[e][f] > w->base[f])
+				loop->met[e] |= 1u << f;
+		}
+	}
 	for (size_t i = 0; i < w->alls; i++) {
 		struct nki_record r = w->all[i];
 
@@ -681,6 +867,8 @@ int nki_place_semaphores(struct nki_kernel *k)
 	int ret;
 
 	nki_free_chunks(&k->build_chunks);
+	free(k->edge_list);
+	k->edge_list = NULL;
 	k->edges = NULL;
 	k->edges_tail = &k->edges;
 	k->edge_count = 0;
