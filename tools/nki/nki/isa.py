@@ -8,6 +8,8 @@ dst out and get a new tile back, work as well.
 import enum
 import functools
 import inspect
+import sys
+import types
 
 from . import _abi, _dtypes, _ops
 from ._context import NkiValidationError, Reg, current, integer
@@ -62,6 +64,12 @@ class dma_engine(enum.Enum):
     dma = 0
     gpsimd_dma = 1
 
+
+# nki.isa.constants: the enumerations again, as some kernels import them.
+constants = types.ModuleType(__name__ + '.constants')
+for _item in (engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, nc_version, dma_engine):
+    setattr(constants, _item.__name__, _item)
+sys.modules[constants.__name__] = constants
 
 tensor_engine, vector_engine, scalar_engine = engine.tensor, engine.vector, engine.scalar
 gpsimd_engine, unknown_engine = engine.gpsimd, engine.unknown

@@ -222,10 +222,11 @@ def shared_identity_matrix(n, dtype='uint8', dst=None):
         c.identities[key] = hbm_tensor((n, n), dtype, c.unique('identity'), 'CONST',
                                        C.c_char_p(data))
     t = whole(c.identities[key])
-    if dst is not None:
-        isa.dma_copy(dst=dst, src=t)
-        return dst
-    return t
+    if dst is None and n > 128:	# no tile is that large
+        return t
+    dst = tile((n, n), dtype, sbuf) if dst is None else dst
+    isa.dma_copy(dst=dst, src=t)
+    return dst
 
 
 # ---- loops ------------------------------------------------------------------------------
