@@ -10,6 +10,10 @@ tile a, b, c, want, got;
 struct prog *p;
 uint64_t rng = 99;
 
+/* Each row's test runs as if on a chip of this version or later: see start_since(). */
+static unsigned int generation;
+#define LAST_GENERATION	4
+
 double uniform(double lo, double hi)
 {
 	return lo + (hi - lo) * (num_random(&rng) >> 11) * 0x1p-53;
@@ -83,6 +87,11 @@ void start(unsigned int nc_version)
 	p = prog_new(nc_version, 1);
 }
 
+void start_since(unsigned int nc_version)
+{
+	start(nc_version > generation ? nc_version : generation);
+}
+
 struct neuron_ap row(unsigned int dtype, unsigned int parts, uint32_t offset, unsigned int n)
 {
 	return ap_row(SBUF, dtype, 0, parts, offset, n);
@@ -93,7 +102,14 @@ OTHER(indirect)
 OTHER(absent)
 
 #define NEURON_INSN(code, name, text, eng, nc, words, aps, types, ops, imms, aux, limit, cost, summary) \
-	TEST(name) { row_##name(_metadata); prog_free(p); p = NULL; }
+	TEST(name)								\
+	{									\
+		for (generation = 2; generation <= LAST_GENERATION; generation++) { \
+			row_##name(_metadata);					\
+			prog_free(p);						\
+			p = NULL;						\
+		}								\
+	}
 #include "neuron/isa.def"
 
 TEST_HARNESS_MAIN

@@ -57,8 +57,10 @@ void fetch(tile t, unsigned int dtype, unsigned int part, unsigned int parts, ui
 void compare(meta *_metadata, unsigned int parts, unsigned int n, double tol);
 void run(meta *_metadata);
 void expect_fault(meta *_metadata, unsigned int code);
-/* An empty program for a core of this version. */
+/* An empty program for a core of this version; the same on that or the later one that is
+ * tested now: each row's test runs once for every generation. */
 void start(unsigned int nc_version);
+void start_since(unsigned int nc_version);
 struct neuron_ap row(unsigned int dtype, unsigned int parts, uint32_t offset, unsigned int n);
 /* A register's value, where stored() finds it. */
 void store_reg(unsigned int engine, unsigned int reg, uint32_t offset);

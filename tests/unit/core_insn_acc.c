@@ -28,7 +28,7 @@ void row_TENSOR_SCALAR_REDUCE(meta *_metadata)
 	struct neuron_insn w;
 	unsigned int i, k;
 
-	start(2);
+	start_since(2);
 	fill(a, F32, 0, 64, A, 150, -1, 1);
 	fill(b, F32, 0, 64, B, 2, -2, 2);
 	w = unary(NEURON_OP_TENSOR_SCALAR_REDUCE, 64, 150);
@@ -85,7 +85,7 @@ void row_DVE_READ_ACC(meta *_metadata)
 	struct neuron_insn w;
 	uint32_t bits;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 32, A, 8, -1, 1);
 	w = unary(NEURON_OP_TENSOR_SCALAR_REDUCE, 32, 8);
 	w.op[0] = NEURON_ALU_ADD;
@@ -140,7 +140,7 @@ void row_TENSOR_SCALAR_CUMULATIVE(meta *_metadata)
 	unsigned int i, k, n;
 
 	for (n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
-		start(2);
+		start_since(2);
 		fill(a, F32, 0, 32, A, 60, 0.8, 1.2);
 		w = unary(NEURON_OP_TENSOR_SCALAR_CUMULATIVE, 32, 60);
 		w.op[0] = NEURON_ALU_MULTIPLY;
@@ -203,7 +203,7 @@ void row_TENSOR_TENSOR_SCAN(meta *_metadata)
 	unsigned int i, k, reverse;
 
 	for (reverse = 0; reverse < 2; reverse++) {
-		start(2);
+		start_since(2);
 		fill(a, F32, 0, 128, A, 90, 0.2, 0.9);
 		fill(b, BF16, 0, 128, B, 90, -1, 1);
 		w = unary(NEURON_OP_TENSOR_TENSOR_SCAN, 128, 90);
@@ -274,7 +274,7 @@ void row_RANGE_SELECT(meta *_metadata)
 	uint16_t half[40];
 	float acc;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 32, A, 40, -5, 5);
 	fill(b, F32, 0, 32, B, 2, 100, 145);
 	w = range(&ext, 100);
@@ -326,7 +326,7 @@ void row_EXPONENTIAL(meta *_metadata)
 	struct neuron_insn w;
 	unsigned int i, k;
 
-	start(4);
+	start_since(4);
 	fill(a, F32, 0, 64, A, 120, -8, 8);
 	fill(b, F32, 0, 64, B, 1, 7, 9);
 	w = unary(NEURON_OP_EXPONENTIAL, 64, 120);
@@ -372,7 +372,7 @@ void row_ACTIVATE2(meta *_metadata)
 	unsigned int i, k, n;
 
 	for (n = 0; n < 3; n++) {
-		start(4);
+		start_since(4);
 		fill(a, F32, 0, 64, A, 100, -2, 2);
 		fill(b, F32, 0, 64, B, 1, -1, 1);
 		w = unary(NEURON_OP_ACTIVATE2, 64, 100);
@@ -404,7 +404,7 @@ void row_ACTIVATE2(meta *_metadata)
 		compare(_metadata, 64, 101, 2e-7);
 	}
 	/* Strict: adding to what no instruction has reset. */
-	start(4);
+	start_since(4);
 	p->flags = NEURON_JOB_STRICT;
 	w.acc = NEURON_ACC_REDUCE;
 	prog_words(p, 0, ACT, &w, &ext, 1);

@@ -7,7 +7,7 @@ void row_ACTIVATE(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_ACTIVATE);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 64, A, 300, -3, 3);
 	fill(b, F32, 0, 64, B, 2, -1, 1);
 	w.op[0] = NEURON_ACTFN_EXP;
@@ -55,7 +55,7 @@ void row_ACT_READ_ACC(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_ACTIVATE);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 128, A, 100, -3, 3);
 	w.op[0] = NEURON_ACTFN_SQUARE;
 	w.op[2] = NEURON_ALU_ADD;

@@ -19,7 +19,7 @@ static void dma_round_trip(meta *_metadata, bool direct, uint64_t contiguous)
 	uint16_t *src;
 	float *dst;
 
-	start(3);
+	start_since(3);
 	p->vm->direct = direct;
 	p->vm->contiguous = contiguous;
 	in = prog_arg(p, 128 * 70 * 2 + 6, NEURON_ARG_READ);
@@ -53,7 +53,7 @@ static void dma_hbm_to_hbm(meta *_metadata)
 	unsigned int in, out, i;
 	uint32_t *x, *y;
 
-	start(3);
+	start_since(3);
 	in = prog_arg(p, 3000 * 4, NEURON_ARG_READ);
 	out = prog_arg(p, 3000 * 4, NEURON_ARG_WRITE);
 	x = prog_arg_mem(p, in);
@@ -82,7 +82,7 @@ static void dma_gather(meta *_metadata)
 	int32_t index[32];
 	uint32_t *x, v;
 
-	start(3);
+	start_since(3);
 	in = prog_arg(p, 50 * 16, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	x = prog_arg_mem(p, in);
 	for (i = 0; i < 200; i++)
@@ -137,7 +137,7 @@ static void dma_faults(meta *_metadata)
 	struct neuron_dma_operand sb = dma_sbuf(), s;
 	struct neuron_insn w = dma();
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 4096, NEURON_ARG_READ);
 	w.ap[0] = row(F32, 32, C, 32);
 	s = dma_hbm(0, F32, 4, 32, 32, 128);
@@ -193,7 +193,7 @@ static void dma_accumulate(meta *_metadata)
 	unsigned int i, k;
 	uint16_t *x;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 32 * 40 * 2, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	x = prog_arg_mem(p, 0);
 	for (i = 0; i < 32 * 40; i++) {
@@ -255,7 +255,7 @@ static void dma_scatter_add(meta *_metadata, bool duplicate)
 	unsigned int i, k, at[32];
 	float *x;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 50 * 24, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	x = prog_arg_mem(p, 0);
 	for (i = 0; i < 50 * 6; i++) {
@@ -381,7 +381,7 @@ static void transpose(meta *_metadata, unsigned int op, const unsigned int *axes
 
 	for (i = 0; i < rank; i++)
 		n *= shape[i];
-	start(3);
+	start_since(3);
 	prog_arg(p, n * bytes, NEURON_ARG_READ);
 	prog_arg(p, n * bytes, NEURON_ARG_WRITE);
 	x = prog_arg_mem(p, 0);
@@ -415,7 +415,7 @@ static void transpose_to_sbuf(meta *_metadata, unsigned int mode, unsigned int f
 	unsigned int i, k;
 	uint16_t *x, v;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 16 * 48 * 2, NEURON_ARG_READ);
 	x = prog_arg_mem(p, 0);
 	for (i = 0; i < 16 * 48; i++)
@@ -445,7 +445,7 @@ static void transpose_indirect(meta *_metadata)
 	unsigned int i, k, flat[256];
 	uint16_t *x, v;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 300 * 40 * 2, NEURON_ARG_READ);
 	x = prog_arg_mem(p, 0);
 	for (i = 0; i < 300 * 40; i++)
@@ -486,7 +486,7 @@ static void transpose_limits(meta *_metadata)
 	unsigned int i;
 
 	for (i = 0; i < 5; i++) {
-		start(3);
+		start_since(3);
 		prog_arg(p, 4096, NEURON_ARG_READ | NEURON_ARG_WRITE);
 		prog_arg(p, 4096, NEURON_ARG_READ | NEURON_ARG_WRITE);
 		w.op[0] = i == 0 ? 3 : i == 1 ? NEURON_AXES_210 : NEURON_AXES_10;
@@ -536,7 +536,7 @@ static void compute_sum(meta *_metadata, unsigned int sources)
 	uint16_t *x;
 	float sum;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 16 * 32 * 24 * 2, NEURON_ARG_READ);
 	x = prog_arg_mem(p, 0);
 	memset(want, 0, sizeof(want));
@@ -576,22 +576,22 @@ static void compute_limits(meta *_metadata)
 		d[i] = sb_source(F32, 32, 0, 24);
 	d[0] = dma_sbuf();
 	w.ap[0] = row(F32, 32, D, 24);
-	start(3);
+	start_since(3);
 	w.op[0] = NEURON_ALU_ADD;
 	w.words = 19;
 	prog_words(p, 0, SP, &w, d, 18);
 	expect_fault(_metadata, NEURON_FAULT_ILLEGAL_INSN);
-	start(3);
+	start_since(3);
 	w.words = 2;
 	prog_words(p, 0, SP, &w, d, 1);
 	expect_fault(_metadata, NEURON_FAULT_ILLEGAL_INSN);
-	start(3);
+	start_since(3);
 	w.words = 4;
 	w.op[0] = NEURON_ALU_MULTIPLY;
 	prog_words(p, 0, SP, &w, d, 3);
 	expect_bad(_metadata, 6);
 	/* The second source is smaller. */
-	start(3);
+	start_since(3);
 	w.op[0] = NEURON_ALU_ADD;
 	d[2].index.num[0] = htole16(23);
 	prog_words(p, 0, SP, &w, d, 3);
@@ -606,7 +606,7 @@ static void compute_gather(meta *_metadata)
 	unsigned int i, k;
 	float *x;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 100 * 5 * 4, NEURON_ARG_READ);
 	x = prog_arg_mem(p, 0);
 	for (i = 0; i < 500; i++)

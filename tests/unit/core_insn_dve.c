@@ -7,7 +7,7 @@ void row_TENSOR_COPY(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_TENSOR_COPY);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	/* Reversed and transposed: [5][60] backwards, columns first. */
 	fill(a, F32, 0, 32, A, 300, -1000, 1000);
 	w.ap[0] = ap_row(SBUF, NEURON_DTYPE_INT16, 32, 32, C, 300);
@@ -66,7 +66,7 @@ void row_COPY_PREDICATED(meta *_metadata)
 	unsigned int i, k, reverse;
 
 	for (reverse = 0; reverse < 2; reverse++) {
-		start(3);
+		start_since(3);
 		fill(a, BF16, 0, 64, A, 99, -1, 1);
 		fill(b, BF16, 0, 64, B, 99, 2, 3);
 		predicate(C, 64, 99);
@@ -89,7 +89,7 @@ void row_MEMSET(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_MEMSET);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 64, A, 50, -1, 1);
 	w.ap[0] = row(BF16, 64, A + 2, 24);
 	w.ap[0].step[0] = htole16(2);
@@ -115,7 +115,7 @@ void row_TENSOR_TENSOR(meta *_metadata)
 	unsigned int i, k;
 	int32_t x = 0x7fffff01, y = 2;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 128, A, 300, -2, 2);
 	fill(b, F32, 0, 128, B, 300, -2, 2);
 	w.op[0] = NEURON_ALU_SUBTRACT;
@@ -142,7 +142,7 @@ void row_TENSOR_TENSOR(meta *_metadata)
 	compare(_metadata, 128, 300, 0);
 	/* 32-bit integers are exact on POOL, in fp32 on DVE. */
 	for (i = 0; i < 2; i++) {
-		start(3);
+		start_since(3);
 		sbuf_put(p->core[0], 0, A, &x, 4);
 		sbuf_put(p->core[0], 0, B, &y, 4);
 		w.op[0] = NEURON_ALU_SUBTRACT;
@@ -181,7 +181,7 @@ void row_TENSOR_SCALAR(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_TENSOR_SCALAR);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 128, A, 200, -2, 2);
 	fill(b, F32, 0, 128, B, 1, -2, 2);
 	w.op[0] = NEURON_ALU_MULTIPLY;
@@ -240,7 +240,7 @@ void row_SCALAR_TENSOR_TENSOR(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_SCALAR_TENSOR_TENSOR);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 128, A, 200, -2, 2);
 	fill(b, F32, 0, 128, B, 200, -2, 2);
 	w.op[0] = NEURON_ALU_MULTIPLY;
@@ -263,7 +263,7 @@ void row_TENSOR_REDUCE(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_TENSOR_REDUCE);
 	unsigned int i, k, j;
 
-	start(3);
+	start_since(3);
 	/* [4][3][50]: over the inner two, negated; then the maximum of the inner one. */
 	fill(a, F32, 0, 128, A, 600, -2, 2);
 	w.ap[0] = row(F32, 128, C, 4);
@@ -320,7 +320,7 @@ void row_RECIPROCAL(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_RECIPROCAL);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 96 + 32, A, 100, 0.1, 9);
 	w.ap[0] = row(F32, 128, C, 100);
 	w.ap[1] = row(F32, 128, A, 100);
@@ -338,7 +338,7 @@ void row_SELECT(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_SELECT);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 64, A, 99, -1, 1);
 	predicate(C, 64, 99);
 	w.ap[0] = row(F32, 64, B, 99);
@@ -359,7 +359,7 @@ void row_TRANSPOSE32(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_TRANSPOSE32);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 20, A, 31, -1, 1);
 	w.ap[0] = row(BF16, 31, C, 20);
 	w.ap[1] = row(BF16, 20, A, 31);

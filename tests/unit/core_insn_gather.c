@@ -12,7 +12,7 @@ void row_PARTITION_REDUCE(meta *_metadata)
 	unsigned int i, k, n;
 
 	for (n = 0; n < 3; n++) {
-		start(2);
+		start_since(2);
 		fill(a, BF16, 0, 100, A, 70, -1, 1);
 		w.op[0] = ops[n];
 		w.ap[0] = row(F32, 1, C, 70);
@@ -57,7 +57,7 @@ void row_N_GATHER(meta *_metadata)
 	unsigned int i, k;
 	uint32_t big = 200;
 
-	start(2);
+	start_since(2);
 	fill(a, BF16, 0, 64, A, 200, -1, 1);
 	fill(b, U32, 0, 64, B, 90, 0, 199);
 	w.ap[0] = row(BF16, 64, C, 90);
@@ -82,7 +82,7 @@ void row_LOCAL_GATHER(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_LOCAL_GATHER);
 	unsigned int i, k, e;
 
-	start(2);
+	start_since(2);
 	fill(a, F32, 0, 32, A, 200, -1, 1);
 	fill(b, U16, 0, 32, B, 3, 0, 190);
 	w.aux = htole32(4 | 40 << 16);
@@ -124,7 +124,7 @@ void row_SEQUENCE_BOUNDS(meta *_metadata)
 	unsigned int k;
 	int32_t whole[9];
 
-	start(2);
+	start_since(2);
 	sbuf_put(p->core[0], 0, A, ids, sizeof(ids));
 	w.ap[0] = row(F32, 1, C, 18);
 	w.ap[1] = row(F32, 1, A, 9);
@@ -158,7 +158,7 @@ void row_NONZERO_WITH_COUNT(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_NONZERO_WITH_COUNT);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(want, I32, 0, 32, C, 9, 100, 200);
 	for (i = 0; i < 32; i++)
 		sbuf_put(p->core[0], i, A, data, sizeof(data));
@@ -204,7 +204,7 @@ void row_TOPK(meta *_metadata)
 	static struct numbered list[2][320];
 	unsigned int g, j, n = 300, k = 64;
 
-	start(3);
+	start_since(3);
 	fill(a, BF16, 0, 32, A, 20, -2, 2);
 	w.ap[0] = row(BF16, 32, C, k / 16);
 	w.ap[1] = row(BF16, 32, A, 20);

@@ -55,7 +55,7 @@ static void gather_scatter(meta *_metadata, unsigned int engine)
 	struct neuron_insn_ext e = index_word();
 	unsigned int i, k;
 
-	start(4);
+	start_since(4);
 	fill(a, F32, 32, 32, A, 200, -1000, 1000);
 	indices(U16, 32, 32, B, 9, 200);
 	/* 141 elements end in the ninth column of 16. */
@@ -75,7 +75,7 @@ static void gather_scatter(meta *_metadata, unsigned int engine)
 	fetch(got, BF16, 32, 32, C, 141);
 	compare(_metadata, 32, 141, 0);
 	/* The other way: distinct places, the rest stays. */
-	start(4);
+	start_since(4);
 	fill(a, F32, 0, 16, A, 48, -1, 1);
 	fill(b, F32, 0, 16, C, 100, 5, 6);
 	for (i = 0; i < 16; i++) {
@@ -109,7 +109,7 @@ static void matmul_scatter(meta *_metadata)
 	struct neuron_insn_ext e = index_word();
 	unsigned int m, n, k;
 
-	start(4);
+	start_since(4);
 	fill(a, BF16, 0, 64, A, 32, -1, 1);
 	fill(b, BF16, 0, 64, B, 90, -1, 1);
 	indices(U16, 0, 64, D, 2, 90);
@@ -144,7 +144,7 @@ static void strict_gather(meta *_metadata, bool written)
 	struct neuron_insn w = insn_new(NEURON_OP_MEMSET);
 	struct neuron_insn_ext e = index_word();
 
-	start(4);
+	start_since(4);
 	p->flags = NEURON_JOB_STRICT;
 	w.ap[0] = row(F32, 16, A, 32);
 	w.imm[0] = imm_f32(3);
@@ -176,7 +176,7 @@ static void refused(meta *_metadata)
 	struct neuron_insn_ext e = index_word(), f;
 	uint32_t big = htole32(0x10000000);
 
-	start(4);
+	start_since(4);
 	w.ap[0] = row(F32, 32, C, 32);
 	w.ap[1] = row(F32, 32, A, 32);
 	e.ap[1] = row(U32, 32, B, 2);

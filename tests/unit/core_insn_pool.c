@@ -21,7 +21,7 @@ void row_IOTA(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_IOTA);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	w.ap[0] = ap_row(SBUF, I32, 64, 64, C, 70);
 	w.imm[0] = imm_i32(5);
 	w.imm[1] = imm_i32(-11);
@@ -44,7 +44,7 @@ void row_AFFINE_SELECT(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_AFFINE_SELECT);
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	fill(a, F32, 0, 64, A, 70, -1, 1);
 	w.op[0] = NEURON_ALU_GREATER_EQUAL;
 	w.ap[0] = row(BF16, 64, C, 70);

@@ -85,7 +85,7 @@ void row_SET_RNG_SEED(meta *_metadata)
 	uint32_t seed[2] = { 1234, 1235 }, v[3][4];
 	unsigned int k;
 
-	start(3);
+	start_since(3);
 	sbuf_put(p->core[0], 0, A, seed, 8);
 	/* Twice the same seed, then another. */
 	for (k = 0; k < 3; k++) {
@@ -112,7 +112,7 @@ static void published(meta *_metadata, unsigned int engine, unsigned int nc, uns
 	uint32_t state[32][24], got_state[24], v[40], words = 6 * generators;
 	unsigned int i, k;
 
-	start(nc);
+	start_since(nc);
 	for (i = 0; i < 32; i++) {
 		for (k = 0; k < words; k++)
 			state[i][k] = num_random(&rng);
@@ -156,7 +156,7 @@ void row_RAND_GET_STATE(meta *_metadata)
 	struct neuron_insn get = insn_new(NEURON_OP_RAND_GET_STATE), set, draw;
 	uint32_t v[2][4];
 
-	start(3);
+	start_since(3);
 	set = insn_new(NEURON_OP_RAND_SET_STATE);
 	get.ap[0] = row(U32, 32, A, 6);
 	set.ap[1] = row(U32, 32, A, 6);
@@ -180,7 +180,7 @@ void row_RAND2(meta *_metadata)
 	double sum = 0, square = 0, n = 64 * 500;
 	unsigned int i, k;
 
-	start(4);
+	start_since(4);
 	w.ap[0] = row(F32, 64, C, 500);
 	w.imm[0] = imm_f32(-1);
 	w.imm[1] = imm_f32(3);
@@ -209,7 +209,7 @@ void row_DROPOUT(meta *_metadata)
 	unsigned int i, k, n, dropped;
 
 	for (n = 0; n < 3; n++) {
-		start(2);
+		start_since(2);
 		fill(a, BF16, 0, 64, A, 500, 1, 2);
 		w.ap[0] = row(BF16, 64, C, 500);
 		w.ap[1] = row(BF16, 64, A, 500);

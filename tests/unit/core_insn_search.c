@@ -37,7 +37,7 @@ void row_BN_STATS(meta *_metadata)
 	unsigned int i, n;
 
 	for (n = 0; n < 5; n++) {
-		start(2);
+		start_since(2);
 		fill(a, F32, 0, 128, A, sizes[n], -3, 5);
 		w = two(NEURON_OP_BN_STATS, 128, 6, sizes[n]);
 		prog_add(p, 0, DVE, &w);
@@ -61,7 +61,7 @@ void row_BN_AGGR(meta *_metadata)
 	struct neuron_insn w;
 	unsigned int i, k;
 
-	start(2);
+	start_since(2);
 	fill(a, F32, 0, 64, A, 700, -3, 5);
 	w = two(NEURON_OP_BN_STATS, 64, 6, 400);
 	w.ap[0] = row(F32, 64, B, 6);
@@ -103,7 +103,7 @@ void row_MAX8(meta *_metadata)
 	struct neuron_insn w;
 	unsigned int i, k;
 
-	start(2);
+	start_since(2);
 	/* Few different values, so that there are equal ones. */
 	fill(a, NEURON_DTYPE_INT8, 0, 64, A, 300, -40, 40);
 	w = two(NEURON_OP_MAX8, 64, 8, 300);
@@ -140,7 +140,7 @@ void row_FIND_INDEX8(meta *_metadata)
 	uint16_t narrow[8];
 	unsigned int k;
 
-	start(3);
+	start_since(3);
 	put_row(A, data, 10);
 	put_row(B, vals, 8);
 	w = two(NEURON_OP_FIND_INDEX8, 1, 8, 10);
@@ -175,7 +175,7 @@ void row_MATCH_REPLACE8(meta *_metadata)
 	float out[11];
 	unsigned int k;
 
-	start(2);
+	start_since(2);
 	put_row(A, data, 11);
 	put_row(B, vals, 8);
 	w = two(NEURON_OP_MATCH_REPLACE8, 1, 11, 11);
@@ -207,7 +207,7 @@ void row_STREAM_SHUFFLE(meta *_metadata)
 	struct neuron_insn w;
 	unsigned int i, k;
 
-	start(2);
+	start_since(2);
 	fill(a, BF16, 0, 128, A, 33, -1, 1);
 	fill(b, BF16, 0, 128, C, 33, 2, 3);
 	w = two(NEURON_OP_STREAM_SHUFFLE, 128, 33, 33);

@@ -8,7 +8,7 @@ void row_NOP(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_NOP);
 
-	start(3);
+	start_since(3);
 	prog_add(p, 0, SP, &w);
 	run(_metadata);
 	EXPECT_EQ(p->job.counters[0].insns, 1);
@@ -45,7 +45,7 @@ void row_HALT(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_HALT);
 
-	start(3);
+	start_since(3);
 	move_reg(ACT, 1, 5);
 	store_reg(ACT, 1, 0);
 	prog_add(p, 0, ACT, &w);
@@ -59,7 +59,7 @@ void row_EVENT_SEMAPHORE(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_EVENT_SEMAPHORE);
 
-	start(3);
+	start_since(3);
 	w.update = update_add(7, 3);
 	prog_add(p, 0, SP, &w);
 	w.update = (struct neuron_update){ 7, NEURON_UPDATE_SEM_SUB, htole16(1) };
@@ -83,7 +83,7 @@ void row_EVENT_SEMAPHORE(meta *_metadata)
 
 void row_REG_MOVE(meta *_metadata)
 {
-	start(3);
+	start_since(3);
 	move_reg(DVE, 63, -7);
 	store_reg(DVE, 63, 16);
 	run(_metadata);
@@ -112,7 +112,7 @@ static int32_t alu(meta *_metadata, unsigned int op, int32_t x, int32_t y)
 
 void row_REG_ALU(meta *_metadata)
 {
-	start(3);
+	start_since(3);
 	EXPECT_EQ(alu(_metadata, NEURON_ALU_ADD, INT32_MAX, 1), INT32_MIN);
 	EXPECT_EQ(alu(_metadata, NEURON_ALU_SUBTRACT, 3, 10), -7);
 	EXPECT_EQ(alu(_metadata, NEURON_ALU_MULTIPLY, -3, 1000), -3000);
@@ -137,7 +137,7 @@ void row_COMPARE_BRANCH(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_REG_ALU);
 
-	start(3);
+	start_since(3);
 	/* Sum of 1 to 100. */
 	move_reg(SP, 0, 0);
 	move_reg(SP, 1, 0);
@@ -170,7 +170,7 @@ void row_TENSOR_LOAD(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_TENSOR_LOAD);
 	int32_t v = -123456;
 
-	start(3);
+	start_since(3);
 	sbuf_put(p->core[0], 5, 64, &v, 4);
 	w.ap[1] = ap_row(SBUF, I32, 5, 1, 64, 1);
 	w.aux = htole32(9);
@@ -184,7 +184,7 @@ void row_TENSOR_STORE(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_TENSOR_STORE);
 
-	start(3);
+	start_since(3);
 	w.ap[0] = ap_row(SBUF, F32, 0, 1, 4, 1);
 	w.imm[0] = imm_f32(1.5f);
 	prog_add(p, 0, SP, &w);
@@ -203,7 +203,7 @@ static uint64_t start_after_memset(unsigned int opcode)
 	struct neuron_insn w = insn_new(NEURON_OP_MEMSET);
 	uint64_t end = 0, i;
 
-	start(3);
+	start_since(3);
 	p->trace_va = VM_BASE + (48ull << 20);
 	p->trace_size = 1 << 20;
 	w.ap[0] = row(F32, 128, A, 960);
@@ -235,7 +235,7 @@ void row_EVENT_SEMAPHORE_RANGE_CLEAR(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_EVENT_SEMAPHORE);
 	unsigned int i;
 
-	start(3);
+	start_since(3);
 	for (i = 10; i < 16; i++) {
 		w.update = update_add(i, i);
 		prog_add(p, 0, SP, &w);
@@ -278,7 +278,7 @@ void row_NOTIFY(meta *_metadata)
 {
 	struct neuron_insn w = insn_new(NEURON_OP_NOTIFY);
 
-	start(3);
+	start_since(3);
 	notifications = 0;
 	p->notify = on_notify;
 	w.imm[0] = imm_i32(1234);
@@ -326,7 +326,7 @@ static void hbmreg_limits(meta *_metadata, unsigned int opcode)
 	struct neuron_dma_operand d = hbm_word(0, 16);
 	struct neuron_insn w = insn_new(opcode);
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 16, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	prog_words(p, 0, SP, &w, &d, 1);
 	expect_fault(_metadata, NEURON_FAULT_ARG_BOUNDS);
@@ -363,7 +363,7 @@ void row_WRITE(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_WRITE);
 	int32_t *mem;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 64, NEURON_ARG_WRITE);
 	mem = prog_arg_mem(p, 0);
 	memset(mem, 0, 64);
@@ -390,7 +390,7 @@ void row_READ(meta *_metadata)
 	struct neuron_insn w = insn_new(NEURON_OP_READ);
 	int32_t *mem;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 64, NEURON_ARG_READ);
 	mem = prog_arg_mem(p, 0);
 	mem[3] = -123456789;
@@ -415,7 +415,7 @@ static unsigned int rounded_up(meta *_metadata, int32_t mode, bool job)
 	unsigned int i, up = 0;
 	float v = 1.0f + 0x1p-9f;
 
-	start(3);
+	start_since(3);
 	p->flags = job ? NEURON_JOB_STOCHASTIC_ROUNDING : 0;
 	for (i = 0; i < 1024; i++)
 		sbuf_put(p->core[0], i % 128, A + i / 128 * 4, &v, 4);
@@ -442,7 +442,7 @@ void row_SET_ROUNDING_MODE(meta *_metadata)
 	/* 256 expected of 1024; five standard deviations are 69. */
 	EXPECT_GT(up, 256 - 69);
 	EXPECT_LT(up, 256 + 69);
-	start(3);
+	start_since(3);
 	w.imm[0] = imm_i32(2);
 	prog_add(p, 0, DVE, &w);
 	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
@@ -494,7 +494,7 @@ void row_DEBUG_PRINT(meta *_metadata)
 	const uint8_t *mem;
 	unsigned int i, k;
 
-	start(3);
+	start_since(3);
 	prog_arg(p, 16 + 2 * (16 + 4 * 5 * 2 + 8) + 8, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	mem = prog_arg_mem(p, 0);
 	fill(a, BF16, 32, 4, A, 10, -9, 9);
@@ -523,16 +523,16 @@ void row_DEBUG_PRINT(meta *_metadata)
 	e = (const struct neuron_debug_entry *)(mem + 16 + 64);
 	EXPECT_EQ(le32toh(e->prefix), 43);
 	/* Buffers that are none. */
-	start(3);
+	start_since(3);
 	prog_arg(p, 15, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	prog_add(p, 0, ACT, &w);
 	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
-	start(3);
+	start_since(3);
 	prog_arg(p, 64, NEURON_ARG_WRITE);
 	prog_add(p, 0, ACT, &w);
 	expect_fault(_metadata, NEURON_FAULT_ARG_ACCESS);
 	w.aux = htole32(1);
-	start(3);
+	start_since(3);
 	prog_add(p, 0, ACT, &w);
 	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
 }
