@@ -13,7 +13,7 @@
 #include "rules.h"
 
 #define BARRIER_SEM(engine)	(NEURON_SEMAPHORES - 1 - (engine))
-/* Of a pipe: 0: the other's dst is free, 1: data is here, 2: the other has our data. */
+/* Of a pipe: 0: the other's src is there, 1: data is here, 2: the other has our data. */
 #define PIPE_SEM(pipe, n)	(NKI_CORE_SEMAPHORES + 3 * (pipe) + (n))
 #define DEBUG_BYTES		(1u << 20)
 
@@ -160,9 +160,9 @@ static bool exchange_ok(struct nki_kernel *k, struct nki_loc loc, struct nki_vie
 	    !nki_same_type(k, loc, "dst", dst, "src", src) ||
 	    !nki_same_shape(k, loc, "dst", dst, "src", src))
 		return false;
-	if (dst.buf->space != NEURON_SPACE_SBUF || src.buf->space != NEURON_SPACE_SBUF || dst.reg.id ||
-	    dst.count_reg.id) {
-		nki_fail(k, loc, "src in %s, dst in %s; allowed: SBUF, dst at an address known here",
+	if (dst.buf->space != NEURON_SPACE_SBUF || src.buf->space != NEURON_SPACE_SBUF || src.reg.id ||
+	    src.count_reg.id) {
+		nki_fail(k, loc, "src in %s, dst in %s; allowed: SBUF, src at an address known here",
 			 nki_space_text(src.buf->space), nki_space_text(dst.buf->space));
 		return false;
 	}
@@ -174,7 +174,7 @@ static bool exchange_ok(struct nki_kernel *k, struct nki_loc loc, struct nki_vie
 	return false;
 }
 
-/* The other core may write to dst; wait until we may write to its. */
+/* Our src is there; wait until the other core's is. */
 static bool put_before(struct nki_kernel *k, struct nki_insn *insn, unsigned int pipe)
 {
 	struct neuron_insn *w = nki_zalloc(k, 3 * sizeof(*w));
@@ -191,7 +191,7 @@ static bool put_before(struct nki_kernel *k, struct nki_insn *insn, unsigned int
 	return true;
 }
 
-/* Wait for the data; say so; wait until the other one has ours. */
+/* Wait for the data; say so; wait until the other core has ours. */
 static bool put_after(struct nki_kernel *k, struct nki_insn *insn, unsigned int pipe)
 {
 	struct neuron_insn *w = nki_zalloc(k, 3 * sizeof(*w));
@@ -209,6 +209,10 @@ static bool put_after(struct nki_kernel *k, struct nki_insn *insn, unsigned int 
 	return true;
 }
 
+/*
+ * Each core fetches: the transfer then signals the core that waits for it, and both
+ * know by a semaphore when the other has read.
+ */
 void nki_sendrecv_(struct nki_kernel *k, struct nki_loc loc, struct nki_view src, struct nki_view dst,
 		   unsigned int send_to_rank, unsigned int recv_from_rank, unsigned int pipe_id,
 		   const struct nki_sendrecv_args *args)
@@ -221,12 +225,11 @@ void nki_sendrecv_(struct nki_kernel *k, struct nki_loc loc, struct nki_view src
 	if (!nki_ok(k) || !two_cores(k, loc) || !ranks_ok(k, loc, send_to_rank, recv_from_rank, pipe_id) ||
 	    !exchange_ok(k, loc, src, dst, args->dma_engine))
 		return;
-	insn = nki_begin_send(k, loc, src, engine);
+	insn = nki_begin_fetch(k, loc, dst, engine);
 	x = insn ? nki_zalloc(k, sizeof(*x)) : NULL;
 	if (!x || !put_before(k, insn, pipe_id) || !put_after(k, insn, pipe_id) ||
-	    !nki_put_ap(k, loc, "dst", dst, 0, &x->dst, NULL, true) || !nki_add_access(k, insn, dst, true))
+	    !nki_put_ap(k, loc, "src", src, 0, &x->src, NULL, true) || !nki_add_access(k, insn, src, false))
 		return;
-	insn->w.aux |= htole32((2 - k->core) << 24);
 	insn->w.update = (struct neuron_update){ .sem = PIPE_SEM(pipe_id, 1), .op = NEURON_UPDATE_SEM_ADD,
 						 .value = htole16(NKI_DMA_SEM) };
 	x->insn = insn;
@@ -247,17 +250,17 @@ static struct nki_exchange *next_of(struct nki_exchange *x, unsigned int pipe)
 
 static void meet(struct nki_kernel *k, struct nki_exchange *mine, const struct nki_exchange *other)
 {
-	struct neuron_dma_operand *op = (struct neuron_dma_operand *)mine->insn->more;
+	struct neuron_dma_operand *op = (struct neuron_dma_operand *)mine->insn->more + 1;
 
-	if (mine->dst.part_count != other->dst.part_count || mine->dst.dtype != other->dst.dtype ||
+	if (mine->src.part_count != other->src.part_count || mine->src.dtype != other->src.dtype ||
 	    mine->depth != other->depth) {
 		nki_fail(k, mine->loc, "meets %s:%d of the other core, which has another shape, type or loop depth",
 			 other->loc.file, other->loc.line);
 		return;
 	}
-	mine->insn->w.ap[0] = other->dst;
+	mine->insn->w.ap[1] = other->src;
 	op->space = NEURON_SPACE_SBUF;
-	op->dtype = other->dst.dtype;
+	op->dtype = other->src.dtype;
 	op->arg = htole16(2 - k->core);
 	op->offset_reg = NEURON_REG_NONE;
 	op->count_reg = NEURON_REG_NONE;
@@ -265,7 +268,7 @@ static void meet(struct nki_kernel *k, struct nki_exchange *mine, const struct n
 	op->index.count_reg = NEURON_REG_NONE;
 }
 
-/* Now that both cores are recorded: where each one's data go. */
+/* Now that both cores are recorded: where each one's data come from. */
 void nki_meet(struct nki_kernel *k)
 {
 	for (unsigned int pipe = 0; k->peer && pipe < NKI_PIPES; pipe++) {
@@ -347,7 +350,7 @@ void nki_device_print_(struct nki_kernel *k, struct nki_loc loc, const char *pre
 		return;
 	}
 	if (!k->debug.buf)
-		k->debug = nki_tensor_(k, loc, NKI_TENSOR_SCRATCH, NKI_DEBUG_TENSOR, NKI_UINT8, NULL,
+		k->debug = nki_tensor_(k, loc, NKI_TENSOR_OUTPUT, NKI_DEBUG_TENSOR, NKI_UINT8, NULL,
 				       (const uint32_t[]){ DEBUG_BYTES }, 1);
 	id = nki_ok(k) ? prefix_id(k, loc, prefix) : -1;
 	if (id < 0 || !nki_put_scalar(k, loc, insn, 0, "prefix", nki_i32(id), 0))

@@ -494,14 +494,14 @@ bool nki_put_hbm_word(struct nki_kernel *k, struct nki_loc loc, struct nki_insn 
 	return put_hbm(k, loc, insn, "the word", v, false, op) && nki_add_access(k, insn, v, write);
 }
 
-/* A copy from SBUF to the same core number's word @arg; its dst is filled in later. */
-struct nki_insn *nki_begin_send(struct nki_kernel *k, struct nki_loc loc, struct nki_view src,
-				unsigned int engine)
+/* A copy to @dst from the other core's SBUF; its source is filled in later. */
+struct nki_insn *nki_begin_fetch(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
+				 unsigned int engine)
 {
 	struct nki_dma_args args = { .engine = (enum nki_engine)engine };
-	struct nki_insn *insn = begin_dma(k, loc, NEURON_OP_DMA_COPY, src, src, 3, &args);
+	struct nki_insn *insn = begin_dma(k, loc, NEURON_OP_DMA_COPY, dst, dst, 3, &args);
 
-	if (!insn || !put_operand(k, loc, insn, 1, "src", src, false))
+	if (!insn || !put_operand(k, loc, insn, 0, "dst", dst, false))
 		return NULL;
 	insn->point.queue = NKI_QUEUE_NONE;	/* complete when the engine has waited for it */
 	return insn;

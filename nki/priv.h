@@ -243,13 +243,13 @@ struct nki_weights {
 
 /**
  * struct nki_exchange - a sendrecv of one core
- * @insn: the transfer to the other core, whose dst is not known yet
- * @dst: where the other core's data are to go
+ * @insn: the transfer from the other core, whose address is not known yet
+ * @src: what the other core fetches
  */
 struct nki_exchange {
 	struct nki_exchange *next;
 	struct nki_insn *insn;
-	struct neuron_ap dst;
+	struct neuron_ap src;
 	struct nki_loc loc;
 	unsigned int pipe, depth;
 };
@@ -372,8 +372,8 @@ bool nki_covers(const struct nki_access *a, const struct nki_access *b);
 /* dma.c */
 bool nki_put_hbm_word(struct nki_kernel *k, struct nki_loc loc, struct nki_insn *insn,
 		      struct nki_view v, bool write);
-struct nki_insn *nki_begin_send(struct nki_kernel *k, struct nki_loc loc, struct nki_view src,
-				unsigned int engine);
+struct nki_insn *nki_begin_fetch(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
+				 unsigned int engine);
 
 /* cores.c */
 void nki_meet(struct nki_kernel *k);
