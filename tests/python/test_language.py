@@ -187,6 +187,24 @@ class Programs(unittest.TestCase):
             for j in range(30):
                 self.assertAlmostEqual(got[i][j], rows[i][j] + 10 * (i // 16) + j // 10, places=5)
 
+    def test_two_cores(self):
+        """Each core doubles its half, then they swap tiles and add what the other sent."""
+        @nki.jit(platform_target='trn3' if not ON_DRIVER else None)
+        def kernel(x):
+            out = nl.ndarray((64, 32), x.dtype, buffer=nl.shared_hbm)
+            rank = nl.program_id(0)
+            mine = nl.load(x[nl.ds(rank * 32, 32), :]) * 2.0
+            theirs = nl.ndarray(mine.shape, mine.dtype, buffer=nl.sbuf)
+            nisa.sendrecv(src=mine, dst=theirs, send_to_rank=1 - rank, recv_from_rank=1 - rank,
+                          pipe_id=0)
+            nl.store(out[nl.ds(rank * 32, 32), :], mine + theirs * 10.0)
+            return out
+        x, rows = ref.matrix(64, 32, seed=9)
+        got = kernel[2](x).tolist()
+        want = [[2 * rows[i][j] + 20 * rows[(i + 32) % 64][j] for j in range(32)] for i in range(64)]
+        self.assertLessEqual(ref.worst(ref.flat(got), ref.flat(want), 1e-6, 1e-6), 1)
+        self.assertEqual(kernel[2].trace(x).cores, 2)
+
     def test_argument_that_is_written(self):
         @nki.jit
         def kernel(x):

@@ -85,6 +85,7 @@ class Context:
         self.k = self.lib.nki_kernel_new(name.encode(), arch.encode())
         if not self.k:
             raise MemoryError
+        self.root, self.cores, self.core = self.k, 1, 0
         self.written = set(written)
         self.inputs, self.outputs, self.shared = [], [], []
         self.names, self.locs, self.keep = set(), {}, []
@@ -97,6 +98,17 @@ class Context:
         self.check()
         self.nc_version = self.lib.nki_nc_version(self.k)
 
+    def two_cores(self):
+        """Physical cores 0 and 1 of a logical one; see on_core()."""
+        self.root, self.cores = self.k, 2
+        self.lib.nki_set_lnc(self.root, 2)
+        self.check()
+
+    def on_core(self, core):
+        """Record for this core from now on; tensors of one name are one tensor."""
+        self.k, self.core = self.lib.nki_core(self.root, core), core
+        self.identities, self.shared_next = {}, 0
+
     def __enter__(self):
         self.outer = getattr(_local, 'context', None)
         _local.context = self
@@ -107,7 +119,7 @@ class Context:
 
     def free(self):
         if self.k:
-            self.lib.nki_kernel_free(self.k)
+            self.lib.nki_kernel_free(self.root)
         self.k = None
 
     def check(self):

@@ -26,10 +26,11 @@ class Program:
     """A traced kernel.
 
     neff: bytes of the NEFF. inputs, outputs: (name, dtype, shape) in order.
-    edges: number of semaphores that order it.
+    edges: number of semaphores that order it. cores: physical cores it runs on.
     """
 
-    def __init__(self, arch, neff, inputs, outputs, written, returned, edges):
+    def __init__(self, arch, neff, inputs, outputs, written, returned, edges, cores=1):
+        self.cores = cores
         self.arch, self.neff, self.inputs, self.outputs = arch, neff, inputs, outputs
         self.written, self.returned, self.edges = written, returned, edges
 
@@ -44,7 +45,8 @@ class Program:
         inputs = [(n, arrays[n].data) for n, _, _ in self.inputs]
         if strict is None:
             strict = os.environ.get('NKI_STRICT', '1') != '0'
-        self.last = _runtime.run(self.neff, self.arch, inputs, outputs, strict, profile=profile)
+        self.last = _runtime.run(self.neff, self.arch, inputs, outputs, strict, profile=profile,
+                                cores=self.cores)
         results = {n: Array(self.last.outputs[n], d, s) for n, d, s in self.outputs}
         return _rebuild(self.returned, results)
 
@@ -119,7 +121,8 @@ class Kernel:
         self.profile = None	# file for nrt_profile_stop()
 
     def __getitem__(self, grid):
-        """kernel[n, m](...): n * m instances, which see nl.program_id()."""
+        """kernel[n, m](...): n * m instances, which see nl.program_id(), one after the other on
+        one core; kernel[2](...), from trn2 on: one on each core of a logical one."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         kernel = Kernel(self.function, self.arch, tuple(int(g) for g in grid))
         kernel.programs = self.programs
@@ -175,11 +178,18 @@ class Kernel:
         with Context(self.function.__name__, arch, written, dry, last_use) as c:
             c.written = written
             try:
+                both = self.grid == (2,) and c.nc_version >= 3
+                if both:
+                    c.two_cores()
                 tensors = {n: self._argument(c, n, a) for n, a in arrays.items()}
                 c.grid = self.grid
                 returned = None
                 for ids in _instances(self.grid):
                     c.program_ids, c.shared_next = ids, 0
+                    if both:
+                        c.on_core(ids[0])
+                        if ids[0]:
+                            tensors = {n: self._again(c, t) for n, t in tensors.items()}
                     call = {n: _with_tensors(n, v, tensors) for n, v in values.items()}
                     returned = self.function(**call)
                     call = None
@@ -196,9 +206,15 @@ class Kernel:
         (c.outputs if kind == 'OUTPUT' else c.inputs).append(s)
         return s
 
+    @staticmethod
+    def _again(c, s):
+        """The same argument for the second core."""
+        return hbm_tensor(s.shape, s.dtype, s.name, s.kind)
+
     def _finish(self, c, references):
         data, size = C.c_void_p(), C.c_size_t()
-        if c.lib.nki_build(c.k, C.byref(data), C.byref(size)):
+        if c.lib.nki_build(c.root, C.byref(data), C.byref(size)):
+            c.k = c.root
             c.check()
             raise MemoryError
         neff = C.string_at(data, size.value)
@@ -206,7 +222,7 @@ class Kernel:
         shape = lambda s: (s.name, s.dtype, s.shape)
         return Program(c.arch, neff, [shape(s) for s in c.inputs], [shape(s) for s in c.outputs],
                        [s.name for s in c.outputs if s.name in c.written], references,
-                       c.lib.nki_edge_count(c.k))
+                       c.lib.nki_edge_count(c.root), c.cores)
 
     def __call__(self, *args, **kwargs):
         if active():	# a kernel inside a kernel is a function

@@ -32,7 +32,7 @@ STRICT = 1
 class Runtime:
     def __init__(self):
         self.lib = C.CDLL(_lib.runtime_path())
-        self.arch = None
+        self.arch = self.cores = None
         atexit.register(self.close)
 
     def close(self):
@@ -46,17 +46,18 @@ class Runtime:
             name.restype = C.c_char_p
             raise NrtError('%s: %s' % (what, (name(status) or b'?').decode()))
 
-    def start(self, arch):
-        """On the driver when there is one, else on a chip in this process."""
-        if self.arch == arch:
+    def start(self, arch, cores=1):
+        """On the driver when there is one, else on a chip in this process; @cores: physical
+        ones of a logical core."""
+        if self.arch == arch and self.cores == cores:
             return
         self.close()
         if os.environ.get('NEURON_RT_SIM') or not glob.glob('/dev/accel/accel*'):
             os.environ['NEURON_RT_SIM'] = arch
-        os.environ.setdefault('NEURON_LOGICAL_NC_CONFIG', '1')
+        os.environ['NEURON_LOGICAL_NC_CONFIG'] = str(cores)
         os.environ.setdefault('NEURON_RT_VISIBLE_CORES', '0')
         self.check(self.lib.nrt_init(1, b'', b''), 'nrt_init')
-        self.arch = arch
+        self.arch, self.cores = arch, cores
 
     def set_of(self, tensors):
         handle = C.c_void_p()
@@ -98,11 +99,11 @@ class Result:
         self.modelled_ns, self.instructions = execution.modelled_ns, execution.instructions
 
 
-def run(neff, arch, inputs, outputs, strict=False, seed=0, profile=None):
+def run(neff, arch, inputs, outputs, strict=False, seed=0, profile=None, cores=1):
     """@inputs: [(name, bytes)]; @outputs: [(name, size, bytes or None)], initial bytes;
     @profile: file that nrt_profile_stop() writes."""
     r = runtime()
-    r.start(arch)
+    r.start(arch, cores)
     model, execution = C.c_void_p(), _Execution()
     r.check(r.lib.nrt_load(neff, C.c_size_t(len(neff)), 0, 1, C.byref(model)), 'nrt_load')
     made = []

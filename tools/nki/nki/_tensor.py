@@ -44,6 +44,7 @@ class Storage:
 
     def __init__(self, context, base, buffer, shape, dtype, name, kind):
         self.context, self.base, self.buffer = context, base, buffer
+        self.k = context.k	# of the core
         self.shape, self.dtype, self.name, self.kind = shape, dtype, name, kind
         self.depth = context.loop_depth
         self.products = []	# regions of a PSUM tile that matrix products wrote
@@ -68,7 +69,7 @@ class Storage:
             self.given_back = True
             loc = _abi.nki_loc(b'', 0, b'free')
             c.keep.append(loc)
-            c.lib.nki_free_(c.k, loc, self.base)
+            c.lib.nki_free_(self.k, loc, self.base)
 
     def __del__(self):
         try:

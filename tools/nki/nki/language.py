@@ -107,6 +107,8 @@ def ndarray(shape, dtype, buffer=None, name='', address=None):
         return whole(hbm_tensor(shape, dtype, c.unique(name or 'scratch'), 'SCRATCH'))
     if c.shared_next < len(c.shared):	# a later instance of the launch grid
         storage = c.shared[c.shared_next]
+        if c.core:	# its own view of the same tensor
+            storage = hbm_tensor(shape, dtype, storage.name, 'OUTPUT')
     else:
         storage = hbm_tensor(shape, dtype, c.unique(name or 'output'), 'OUTPUT')
         c.shared.append(storage)
@@ -291,6 +293,7 @@ def program_id(axis=0):
 
 
 def num_programs(axes=0):
+    """Instances of the launch grid in an axis."""
     grid = current().grid
     return grid[axes] if axes < len(grid) else 1
 
