@@ -213,6 +213,8 @@ static void fill_args(struct exec *x)
 		a->access = NEURON_ARG_READ;
 		if (arg->type == NEFF_VAR_OUTPUT || arg->type == NEFF_VAR_TMP)
 			a->access |= NEURON_ARG_WRITE;
+		if (arg->type == NEFF_VAR_TMP)
+			a->access |= NEURON_ARG_SCRATCH;
 		if (arg->type == NEFF_VAR_FILE)
 			a->va = m->constants->bo->va + m->arg_offset[i];
 		else if (arg->type == NEFF_VAR_TMP)

@@ -75,10 +75,54 @@ static void weights_written(struct nki_kernel *k, const struct nki_access *a)
 	}
 }
 
+static struct nki_access *access_next(struct nki_kernel *k, struct nki_insn *insn)
+{
+	if (insn->accesses == insn->access_room) {
+		unsigned int room = insn->access_room ? 2 * insn->access_room : 3;
+		struct nki_access *more = nki_zalloc(k, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		if (insn->accesses)
+			memcpy(more, insn->access, insn->accesses * sizeof(*more));
+		insn->access = more;
+		insn->access_room = room;
+	}
+	return &insn->access[insn->accesses++];
+}
+
+/*
+ * Published for NeuronCore-v2: DVE and POOL may not be in SBUF at a time, nor DVE and
+ * ACT in PSUM, and it is the compiler that sees to it. To the order of instructions
+ * each such memory is a byte that all of them write.
+ */
+static void add_bus(struct nki_kernel *k, struct nki_insn *insn, enum neuron_space space,
+		    unsigned int other)
+{
+	unsigned int engine = insn->point.engine;
+	struct nki_access *a;
+	bool uses = false;
+
+	if (engine != NEURON_ENGINE_DVE && engine != other)
+		return;
+	for (unsigned int i = 0; i < insn->accesses; i++)
+		uses |= insn->access[i].space == space;
+	a = uses ? access_next(k, insn) : NULL;
+	if (a)
+		*a = (struct nki_access){
+			.space = NEURON_SPACE_NONE, .arg = space, .write = true, .parts = 1,
+			.hi = 1, .run = 1,
+		};
+}
+
 void nki_emit(struct nki_kernel *k, struct nki_insn *insn)
 {
 	struct nki_item *item = nki_add_item(k, nki_current_seq(k), NKI_ITEM_INSN);
 
+	if (k->arch->nc_version < 3 && insn->point.queue == NKI_QUEUE_NONE) {
+		add_bus(k, insn, NEURON_SPACE_SBUF, NEURON_ENGINE_POOL);
+		add_bus(k, insn, NEURON_SPACE_PSUM, NEURON_ENGINE_ACT);
+	}
 	if (item)
 		item->insn = insn;
 	for (unsigned int i = 0; i < insn->accesses; i++) {
@@ -532,21 +576,14 @@ void nki_view_access(struct nki_view v, bool write, struct nki_access *a)
 
 bool nki_add_access(struct nki_kernel *k, struct nki_insn *insn, struct nki_view v, bool write)
 {
+	struct nki_access *a;
+
 	/* The caller's arguments that nobody writes need no order. */
 	if (v.buf->space == NEURON_SPACE_HBM && v.buf->kind != NKI_TENSOR_OUTPUT &&
 	    v.buf->kind != NKI_TENSOR_SCRATCH)
 		return true;
-	if (insn->accesses == insn->access_room) {
-		unsigned int room = insn->access_room ? 2 * insn->access_room : 3;
-		struct nki_access *more = nki_zalloc(k, room * sizeof(*more));
-
-		if (!more)
-			return false;
-		if (insn->accesses)
-			memcpy(more, insn->access, insn->accesses * sizeof(*more));
-		insn->access = more;
-		insn->access_room = room;
-	}
-	nki_view_access(v, write, &insn->access[insn->accesses++]);
-	return true;
+	a = access_next(k, insn);
+	if (a)
+		nki_view_access(v, write, a);
+	return a;
 }

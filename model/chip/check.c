@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Strict mode: what threads (streams and DMA queues) know of each other, and the
- * checks at each instruction.
- *
- * Knowledge travels with updates of semaphores. A wait teaches its stream what an
- * update carried only when the wait could not have been satisfied without it: when
- * all that the other threads have sent, and what the sender had sent before, is less
- * than the wait needs. So an order that only held by luck counts as none.
+ * Strict mode: the checks at each instruction and transfer. What an instruction reads
+ * and writes comes from its row of isa.def; an instruction needs code here only when it
+ * touches less than its access patterns say.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -14,34 +10,19 @@
 
 #include "check_state.h"
 
+/* How faults number operands: Documentation/isa/index.rst. */
+#define AP_OPERAND(i)	((i) < 3 ? (i) : 13 + (i))
+#define IMM_OPERAND(i)	((i) < 2 ? 4 + (i) : 18 + (i))
+
 static struct check *check_of(struct exec_core *c)
 {
 	return c->core->check;
 }
 
-void vclock_join(struct vclock *a, const struct vclock *b)
-{
-	unsigned int t;
-
-	for (t = 0; t < CHECK_THREADS; t++) {
-		a->r[t] = a->r[t] > b->r[t] ? a->r[t] : b->r[t];
-		a->w[t] = a->w[t] > b->w[t] ? a->w[t] : b->w[t];
-	}
-}
-
 void check_free(struct check *k)
 {
-	unsigned int s, t;
-
 	if (!k)
 		return;
-	for (s = 0; s < NEURON_SEMAPHORES; s++) {
-		for (t = 0; k->sem[s] && t < CHECK_THREADS; t++)
-			free(k->sem[s]->by[t]);
-		free(k->sem[s]);
-	}
-	free(k->msg);
-	free(k->msg_free);
 	mem_free(k);
 	race_free(k);
 	hbm_free(k->hbm);
@@ -51,7 +32,6 @@ void check_free(struct check *k)
 static bool begin_core(struct exec_core *c)
 {
 	struct check *k = check_of(c);
-	unsigned int s, t;
 
 	if (!k) {
 		k = calloc(1, sizeof(*k));
@@ -59,18 +39,7 @@ static bool begin_core(struct exec_core *c)
 			return false;
 		c->core->check = k;
 	}
-	memset(k->n, 0, sizeof(k->n));
-	memset(k->clock, 0, sizeof(k->clock));
-	memset(k->event, 0, sizeof(k->event));
-	for (s = 0; s < NEURON_SEMAPHORES; s++) {
-		if (!k->sem[s])
-			continue;
-		memset(&k->sem[s]->taken, 0, sizeof(k->sem[s]->taken));
-		for (t = 0; t < CHECK_THREADS; t++)
-			if (k->sem[s]->by[t])
-				k->sem[s]->by[t]->total = k->sem[s]->by[t]->count = 0;
-	}
-	k->msgs = k->frees = 0;
+	memset(k->bus, 0, sizeof(k->bus));
 	race_begin(k);
 	return mem_begin(c, k);
 }
@@ -85,7 +54,7 @@ bool check_begin(struct exec *x)
 			return false;
 		}
 	}
-	if (!hbm_begin(x, check_of(x->core[0]))) {
+	if (!clock_begin(x) || !hbm_begin(x, check_of(x->core[0]))) {
 		exec_fault_at(x, NEURON_FAULT_INTERNAL, 0, 0, 0, NULL);
 		return false;
 	}
@@ -94,144 +63,40 @@ bool check_begin(struct exec *x)
 
 /* --- messages ------------------------------------------------------------------------- */
 
-/* 0: out of memory; nothing is known from such a message. */
-static uint32_t msg_new(struct check *k, const struct vclock *clock)
-{
-	uint32_t m;
-
-	if (k->frees) {
-		m = k->msg_free[--k->frees];
-	} else {
-		if (k->msgs == k->msgs_max) {
-			uint32_t want = k->msgs_max ? 2 * k->msgs_max : 64;
-			struct vclock *msg = realloc(k->msg, want * sizeof(*msg));
-			uint32_t *fr = realloc(k->msg_free, want * sizeof(*fr));
-
-			k->msg = msg ? msg : k->msg;
-			k->msg_free = fr ? fr : k->msg_free;
-			if (!msg || !fr)
-				return 0;
-			k->msgs_max = want;
-		}
-		m = k->msgs++;
-	}
-	k->msg[m] = *clock;
-	return m + 1;
-}
-
-static void msg_put(struct check *k, uint32_t msg)
-{
-	if (msg)
-		k->msg_free[k->frees++] = msg - 1;
-}
-
-static struct sent *sent_get(struct check *k, unsigned int sem, unsigned int thread)
-{
-	struct sem_check *s = k->sem[sem];
-
-	if (!s)
-		s = k->sem[sem] = calloc(1, sizeof(*s));
-	if (s && !s->by[thread])
-		s->by[thread] = calloc(1, sizeof(*s->by[thread]));
-	return s ? s->by[thread] : NULL;
-}
-
-/* The message of an update, noted with the semaphore when it adds to it. */
-static uint32_t send(struct check *k, const struct neuron_update *u, unsigned int thread,
-		     const struct vclock *clock)
+/* Updates that take or write: others know of them when they know of this number. */
+static bool counts(const struct neuron_update *u)
 {
 	unsigned int op = u->op & NEURON_UPDATE_OP_MASK;
-	struct sent *sent;
 
-	if (op == NEURON_UPDATE_SEM_ADD || op == NEURON_UPDATE_SEM_WRITE) {
-		sent = sent_get(k, u->sem, thread);
-		if (sent) {
-			sent->last[sent->count % SENT_KEPT].before = sent->total;
-			sent->last[sent->count % SENT_KEPT].clock = *clock;
-			sent->count++;
-			sent->total += u->value;
-		}
-	}
-	return msg_new(k, clock);
+	return op == NEURON_UPDATE_SEM_SUB || op == NEURON_UPDATE_SEM_WRITE;
 }
 
-/* Clocks are of one core: a message to another carries nothing. */
 uint32_t check_message(struct stream *s, unsigned int core, const struct neuron_update *u,
 		       bool at_read)
 {
-	struct check *k = check_of(stream_core(s));
-	struct vclock clock = k->clock[s->engine];
+	unsigned int thread = THREAD(s->core, s->engine);
+	struct check_job *j = s->x->check;
 	bool seq = s->cur->row->cost == NEURON_COST_SEQ || s->cur->row->cost == NEURON_COST_DRAIN;
+	uint32_t clock[2 * THREADS_MAX];
 
 	/* Earlier instructions have completed; this one has, or has read its inputs. */
-	clock.r[s->engine] = k->n[s->engine];
-	clock.w[s->engine] = k->n[s->engine] - (at_read && !seq && k->n[s->engine] ? 1 : 0);
-	return core == s->core ? send(k, u, s->engine, &clock) : 0;
-}
-
-void check_arrive(struct exec *x, struct exec_core *c, const struct update *u)
-{
-	struct check *k = check_of(c);
-	unsigned int op = u->u.op & NEURON_UPDATE_OP_MASK;
-	const struct vclock *clock;
-
-	if (!u->msg)
-		return;
-	clock = &k->msg[u->msg - 1];
-	if (op == NEURON_UPDATE_EVENT_SET)
-		k->event[u->u.sem] = *clock;
-	else if (op == NEURON_UPDATE_SEM_SUB && sent_get(k, u->u.sem, 0))
-		vclock_join(&k->sem[u->u.sem]->taken, clock);
-	msg_put(k, u->msg);
-}
-
-/* What @by's updates teach when a total of @need is waited for and others sent @others. */
-static void learn(struct vclock *clock, const struct sent *by, uint64_t others, uint64_t need)
-{
-	uint32_t kept = by->count < SENT_KEPT ? by->count : SENT_KEPT, i;
-
-	for (i = 0; i < kept; i++) {
-		uint32_t at = (by->count - 1 - i) % SENT_KEPT;
-
-		if (others + by->last[at].before < need) {
-			/* Needed, and so are all before it, which it knows. */
-			vclock_join(clock, &by->last[at].clock);
-			return;
-		}
-	}
-}
-
-void check_wait(struct stream *s, const struct neuron_wait *w, uint32_t value)
-{
-	struct exec_core *c = stream_core(s);
-	struct check *k = check_of(c);
-	unsigned int cond = w->cond & NEURON_WAIT_COND_MASK, t;
-	struct vclock *clock = &k->clock[s->engine];
-	const struct sem_check *sem = k->sem[w->sem];
-	uint64_t need, all = 0;
-
-	if (cond == NEURON_WAIT_EVENT || cond == NEURON_WAIT_EVENT_CLEAR) {
-		vclock_join(clock, &k->event[w->sem]);
-		return;
-	}
-	if (!sem)
-		return;
-	need = c->sem[w->sem].job == s->x->serial ? c->sem[w->sem].taken + value : value;
-	for (t = 0; t < CHECK_THREADS; t++)
-		all += sem->by[t] ? sem->by[t]->total : 0;
-	for (t = 0; t < CHECK_THREADS; t++)
-		if (sem->by[t])
-			learn(clock, sem->by[t], all - sem->by[t]->total, need);
-	if (cond == NEURON_WAIT_EQ)
-		vclock_join(clock, &sem->taken);
+	memcpy(clock, clock_of(j, thread), 2 * j->threads * sizeof(*clock));
+	clock[j->threads + thread] = j->n[thread] - (at_read && !seq && j->n[thread] ? 1 : 0);
+	if (counts(u))
+		j->n[thread]++;
+	clock[thread] = j->n[thread];
+	return msg_send(j, core, u, thread, clock);
 }
 
 /* --- accesses --------------------------------------------------------------------------- */
 
-/* Who makes an access, for the fault and for order. */
+/*
+ * Who makes an access, for the fault and for order. @core: whose memory; @home: of the
+ * instruction.
+ */
 struct who {
 	struct exec *x;
-	struct exec_core *c;
+	struct exec_core *core, *home;
 	unsigned int thread;
 	unsigned int engine;	/* of the stream */
 	uint32_t pc;
@@ -240,11 +105,11 @@ struct who {
 
 static struct neuron_fault_record *who_fault(const struct who *who, enum neuron_fault code,
 					     unsigned int index, unsigned int space,
-					     unsigned int part, uint32_t byte, uint32_t size)
+					     unsigned int part, uint64_t byte, uint64_t size)
 {
 	struct neuron_fault_record *f;
 
-	f = exec_fault_at(who->x, code, who->c->index, who->engine, who->pc, who->insn);
+	f = exec_fault_at(who->x, code, who->home->index, who->engine, who->pc, who->insn);
 	f->index = htole32(index);
 	f->space = space;
 	f->partition = part;
@@ -253,38 +118,63 @@ static struct neuron_fault_record *who_fault(const struct who *who, enum neuron_
 	return f;
 }
 
-static bool touch(const struct who *who, const struct opnd *op, unsigned int index, bool write)
+static bool touch(const struct who *who, const struct region *at, unsigned int index, bool write)
 {
-	struct check *k = check_of(who->c);
+	struct check_job *j = who->x->check;
+	struct check *k = check_of(who->core);
 	struct access a = {
-		.write = write, .thread = who->thread, .clock = k->n[who->thread],
-		.engine = who->thread >= STREAMS ? NEURON_ENGINE_DMA : who->thread,
+		.at = *at, .write = write, .thread = who->thread, .clock = j->n[who->thread],
 		.debug_id = who->insn->w.debug_id,
 	};
 	const struct access *other;
+	struct neuron_fault_record *f;
 	uint32_t byte = 0, size = 0;
 	bool nomem = false;
 
-	region_of(who->c, op, &a.at);
-	other = race_access(k, &k->clock[who->thread], &a, &nomem);
+	other = race_access(k, j, clock_of(j, who->thread), &a, &nomem);
 	if (nomem) {
-		who_fault(who, NEURON_FAULT_INTERNAL, index, op->space, 0, 0, 0);
+		who_fault(who, NEURON_FAULT_INTERNAL, index, at->space, 0, 0, 0);
 		return false;
 	}
-	if (other) {
-		unsigned int part = a.at.part > other->at.part ? a.at.part : other->at.part;
-		struct neuron_fault_record *f;
+	if (!other)
+		return true;
+	region_overlap(k, at, &other->at, &byte, &size);
+	f = who_fault(who, NEURON_FAULT_DATA_RACE, index, at->space,
+		      at->part > other->at.part ? at->part : other->at.part, byte, size);
+	f->other_debug_id = htole32(other->debug_id);
+	f->other_engine = thread_engine(other->thread);
+	return false;
+}
 
-		region_overlap(k, &a.at, &other->at, &byte, &size);
-		f = who_fault(who, NEURON_FAULT_DATA_RACE, index, op->space, part, byte, size);
-		f->other_debug_id = htole32(other->debug_id);
-		f->other_engine = other->engine;
+static bool reads_region(const struct who *who, const struct region *r, unsigned int index)
+{
+	unsigned int part;
+	uint32_t byte;
+
+	if (!mem_written(check_of(who->core), r, &part, &byte)) {
+		who_fault(who, NEURON_FAULT_UNINITIALIZED, index, r->space, part, byte, r->bytes);
 		return false;
 	}
-	return true;
+	return touch(who, r, index, false);
 }
 
 typedef bool access_fn(const struct who *who, const struct opnd *op, unsigned int index);
+
+/* Scales of MX values: four partitions of every quadrant. */
+static bool scales(const struct who *who, const struct opnd *op, unsigned int index, access_fn *fn)
+{
+	struct opnd piece = *op;
+	unsigned int p;
+
+	for (p = 0; p < op->parts; p += 32) {
+		piece.part = op->part + p;
+		piece.base = op->base + p * op->stride;
+		piece.parts = op->parts - p < 4 ? op->parts - p : 4;
+		if (!fn(who, &piece, index))
+			return false;
+	}
+	return true;
+}
 
 static bool reads(const struct who *who, const struct opnd *op, unsigned int index);
 
@@ -304,36 +194,28 @@ static bool pieces(const struct who *who, const struct opnd *op, unsigned int in
 
 static bool reads(const struct who *who, const struct opnd *op, unsigned int index)
 {
-	struct check *k = check_of(who->c);
 	struct region r;
-	unsigned int part;
-	uint32_t byte;
 
 	if (op->space == NEURON_SPACE_NONE || !op->n)
 		return true;
 	if (op->index)
 		return pieces(who, op, index, reads);
-	region_of(who->c, op, &r);
-	if (!mem_written(k, &r, &part, &byte)) {
-		who_fault(who, NEURON_FAULT_UNINITIALIZED, index, op->space, part, byte, op->bytes);
-		return false;
-	}
-	return touch(who, op, index, false);
+	region_of(who->core, op, &r);
+	return reads_region(who, &r, index);
 }
 
 static bool writes(const struct who *who, const struct opnd *op, unsigned int index)
 {
-	struct check *k = check_of(who->c);
 	struct region r;
 
 	if (op->space == NEURON_SPACE_NONE || !op->n)
 		return true;
 	if (op->index)
 		return pieces(who, op, index, writes);
-	if (!touch(who, op, index, true))
+	region_of(who->core, op, &r);
+	if (!touch(who, &r, index, true))
 		return false;
-	region_of(who->c, op, &r);
-	mem_write(k, &r, who->thread == NEURON_ENGINE_PE);
+	mem_write(check_of(who->core), &r, who->thread % CHECK_THREADS == NEURON_ENGINE_PE);
 	return true;
 }
 
@@ -343,14 +225,14 @@ static bool writes(const struct who *who, const struct opnd *op, unsigned int in
  */
 static bool accumulates(const struct who *who, const struct opnd *op, unsigned int index)
 {
-	struct check *k = check_of(who->c);
+	struct check *k = check_of(who->core);
 	struct region r;
 	unsigned int part;
 	uint32_t byte;
 
 	if (op->index)
 		return pieces(who, op, index, accumulates);
-	region_of(who->c, op, &r);
+	region_of(who->core, op, &r);
 	if (!mem_written(k, &r, &part, &byte) ||
 	    (who->x->job->nc_version < 4 && !mem_by_pe(k, &r, &part, &byte))) {
 		who_fault(who, NEURON_FAULT_ACC_UNDEFINED, index, op->space, part, byte, op->bytes);
@@ -359,18 +241,36 @@ static bool accumulates(const struct who *who, const struct opnd *op, unsigned i
 	return true;
 }
 
-/* ACT's accumulators: a lane must have been reset before it is added to or read. */
+/* Does the instruction read accumulators, which a reset must have defined before? */
+static bool acc_read(const struct neuron_insn *w)
+{
+	switch (w->opcode) {
+	case NEURON_OP_ACT_READ_ACC:
+	case NEURON_OP_DVE_READ_ACC:
+		return true;
+	case NEURON_OP_ACTIVATE:
+	case NEURON_OP_ACTIVATE2:
+	case NEURON_OP_TENSOR_SCALAR_REDUCE:
+	case NEURON_OP_TENSOR_SCALAR_CUMULATIVE:
+	case NEURON_OP_SELECT:
+	case NEURON_OP_RANGE_SELECT:
+	case NEURON_OP_EXPONENTIAL:
+		return w->acc == NEURON_ACC_REDUCE;
+	}
+	return false;
+}
+
+/* Accumulators of ACT and DVE: of the lanes that the instruction works with. */
 static bool acc_defined(struct stream *s, const struct who *who)
 {
-	const struct neuron_insn *w = &s->cur->w;
-	struct exec_core *c = stream_core(s);
+	const struct exec_core *c = stream_core(s);
+	const uint64_t *defined = s->engine == NEURON_ENGINE_ACT ? c->acc_defined : c->dve_acc_defined;
 	unsigned int p;
 
-	if (w->opcode != NEURON_OP_ACT_READ_ACC &&
-	    !(w->opcode == NEURON_OP_ACTIVATE && w->acc == NEURON_ACC_REDUCE))
+	if (!acc_read(&s->cur->w))
 		return true;
 	for (p = s->op[0].part; p < s->op[0].part + s->op[0].parts; p++) {
-		if (!(c->acc_defined[p / 64] >> (p % 64) & 1)) {
+		if (!(defined[p / 64] >> (p % 64) & 1)) {
 			who_fault(who, NEURON_FAULT_ACC_UNDEFINED, 0, NEURON_SPACE_NONE, p, 0, 4);
 			return false;
 		}
@@ -378,142 +278,375 @@ static bool acc_defined(struct stream *s, const struct who *who)
 	return true;
 }
 
+/* --- memories that two engines may not use at a time ---------------------------------------- */
+
+static bool uses(const struct stream *s, unsigned int space)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < NEURON_INSN_APS; i++)
+		any |= s->op[i].space == space && s->op[i].n;
+	for (i = 0; i < NEURON_INSN_IMMS; i++)
+		any |= s->imm[i].vector && s->imm[i].vec.space == space;
+	return any;
+}
+
+/*
+ * Published for v2: DVE and POOL instructions on SBUF must be serialized, and DVE and
+ * ACT instructions on PSUM; the compiler has to, not the hardware. Later generations
+ * arbitrate, which costs time.
+ */
+static bool bus_one(struct stream *s, const struct who *who, unsigned int space, unsigned int other)
+{
+	struct check_job *j = s->x->check;
+	struct check *k = check_of(who->core);
+	unsigned int at = space == NEURON_SPACE_PSUM, thread = THREAD(s->core, other);
+	const uint32_t *clock = clock_of(j, who->thread);
+	struct neuron_fault_record *f;
+
+	if (!uses(s, space))
+		return true;
+	if (clock[j->threads + thread] < k->bus[at][other].clock) {
+		f = who_fault(who, space == NEURON_SPACE_PSUM ? NEURON_FAULT_PSUM_CONFLICT :
+							      NEURON_FAULT_SBUF_CONFLICT, 0, space, 0, 0, 0);
+		f->other_debug_id = htole32(k->bus[at][other].debug_id);
+		f->other_engine = other;
+		return false;
+	}
+	k->bus[at][s->engine].clock = j->n[who->thread];
+	k->bus[at][s->engine].debug_id = s->cur->w.debug_id;
+	return true;
+}
+
+static bool bus_check(struct stream *s, const struct who *who)
+{
+	if (s->x->job->nc_version > 2)
+		return true;
+	switch (s->engine) {
+	case NEURON_ENGINE_DVE:
+		return bus_one(s, who, NEURON_SPACE_SBUF, NEURON_ENGINE_POOL) &&
+		       bus_one(s, who, NEURON_SPACE_PSUM, NEURON_ENGINE_ACT);
+	case NEURON_ENGINE_POOL:
+		return bus_one(s, who, NEURON_SPACE_SBUF, NEURON_ENGINE_DVE);
+	case NEURON_ENGINE_ACT:
+		return bus_one(s, who, NEURON_SPACE_PSUM, NEURON_ENGINE_DVE);
+	default:
+		return true;
+	}
+}
+
+/* --- instructions ------------------------------------------------------------------------- */
+
+/* Byte of the partition where element @i lies. */
+static uint32_t element(const struct region *r, uint32_t i)
+{
+	int32_t at = r->first;
+	unsigned int d;
+
+	for (d = 0; d < NEURON_AP_DIMS; d++) {
+		at += (int32_t)(i % r->num[d]) * r->step[d];
+		i /= r->num[d];
+	}
+	return at;
+}
+
+/* COPY_PREDICATED leaves the other elements as they are, written or not. */
+static bool writes_predicated(struct stream *s, const struct who *who)
+{
+	const struct opnd *op = &s->op[0], *pred = &s->op[2];
+	bool reverse = s->cur->w.flags & NEURON_FLAG_REVERSE_PRED;
+	struct check *k = check_of(who->core);
+	unsigned int p, part;
+	struct region d, r;
+	uint32_t i, byte;
+
+	if (!op->n)
+		return true;
+	region_of(who->core, op, &d);
+	region_of(who->core, pred, &r);
+	if (!touch(who, &d, 0, true))
+		return false;
+	if (d.space == NEURON_SPACE_PSUM || mem_written(k, &d, &part, &byte)) {
+		/* PSUM: whose write was the last must be noted too. */
+		if (mem_written(k, &d, &part, &byte)) {
+			mem_write(k, &d, false);
+			return true;
+		}
+	}
+	for (p = 0; p < op->parts; p++) {
+		const uint8_t *row = pred->base + (size_t)p * pred->stride - r.first;
+
+		for (i = 0; i < op->n; i++) {
+			uint32_t v = 0, at = element(&d, i);
+
+			memcpy(&v, row + element(&r, i), pred->bytes);
+			if (!v == reverse)
+				mem_write_bytes(k, d.space, d.part + p, at, at + d.bytes, false);
+		}
+	}
+	return true;
+}
+
+/* Partitions of an operand that @touched says are. */
+static bool lanes(const struct who *who, const struct opnd *op, unsigned int index, access_fn *fn,
+		  const bool *touched)
+{
+	struct opnd piece = *op;
+	unsigned int p = 0, end;
+
+	while (p < op->parts) {
+		for (end = p; end < op->parts && touched[end] == touched[p]; end++)
+			;
+		piece.part = op->part + p;
+		piece.base = op->base + p * op->stride;
+		piece.parts = end - p;
+		if (touched[p] && !fn(who, &piece, index))
+			return false;
+		p = end;
+	}
+	return true;
+}
+
+/* Which partitions of operand @i are touched; false: all, or it is no matter of lanes. */
+static bool some_lanes(const struct stream *s, unsigned int i, bool *touched)
+{
+	const uint8_t *mask;
+	unsigned int p;
+
+	switch (s->cur->w.opcode) {
+	case NEURON_OP_STREAM_SHUFFLE:
+		mask = s->cur->ext->mask;
+		for (p = 0; p < NEURON_PARTITIONS; p++)
+			touched[p] = i && i != 1;
+		for (p = 0; p < s->op[0].parts; p++) {
+			if (!i)
+				touched[p] = mask[p % 32] != 255;
+			else if (mask[p % 32] < 32)
+				touched[p / 32 * 32 + mask[p % 32]] = true;
+		}
+		return true;
+	case NEURON_OP_NONZERO_WITH_COUNT:
+		for (p = 0; p < NEURON_PARTITIONS; p++)
+			touched[p] = !((s->op[i].part + p) % 16);
+		return true;
+	}
+	return false;
+}
+
+static bool operand(struct stream *s, const struct who *who, unsigned int i, access_fn *fn)
+{
+	bool touched[NEURON_PARTITIONS];
+
+	if (s->op[i].space == NEURON_SPACE_NONE || !s->op[i].n)
+		return true;
+	if (s->cur->row->types[i] == 'e')
+		return scales(who, &s->op[i], AP_OPERAND(i), fn);
+	if (some_lanes(s, i, touched))
+		return lanes(who, &s->op[i], AP_OPERAND(i), fn, touched);
+	return fn(who, &s->op[i], AP_OPERAND(i));
+}
+
+static bool check_written(struct stream *s, const struct who *who, unsigned int i)
+{
+	if (s->cur->w.opcode == NEURON_OP_COPY_PREDICATED && !s->op[0].index && !s->op[2].index)
+		return writes_predicated(s, who);
+	return operand(s, who, i, writes);
+}
+
 bool check_insn(struct stream *s)
 {
 	struct exec_core *c = stream_core(s);
 	const struct neuron_insn *w = &s->cur->w;
-	struct who who = { s->x, c, s->engine, s->engine, s->pc, s->cur };
+	const struct isa_row *row = s->cur->row;
+	struct who who = { s->x, c, c, THREAD(s->core, s->engine), s->engine, s->pc, s->cur };
 	unsigned int i;
 
-	check_of(c)->n[s->engine]++;
-	if (!acc_defined(s, &who))
+	s->x->check->n[who.thread]++;
+	/* A count register of 0: nothing happens. */
+	if (row->space[0] && !s->op[0].n)
+		return true;
+	if (!acc_defined(s, &who) || !bus_check(s, &who))
 		return false;
-	for (i = 1; i < 3; i++)
-		if (!reads(&who, &s->op[i], i))
+	for (i = 0; i < NEURON_INSN_APS; i++)
+		if (!(row->written >> i & 1) && !operand(s, &who, i, reads))
 			return false;
-	for (i = 0; i < 2; i++)
-		if (s->imm[i].vector && !reads(&who, &s->imm[i].vec, 4 + i))
+	for (i = 0; i < row->imms; i++)
+		if (s->imm[i].vector && !reads(&who, &s->imm[i].vec, IMM_OPERAND(i)))
 			return false;
-	if (w->opcode == NEURON_OP_MATMUL && w->flags & NEURON_FLAG_ACCUMULATE && s->op[0].n &&
+	if (row->cost == NEURON_COST_MATMUL && w->flags & NEURON_FLAG_ACCUMULATE &&
 	    !accumulates(&who, &s->op[0], 0))
 		return false;
-	return writes(&who, &s->op[0], 0);
+	for (i = 0; i < NEURON_INSN_APS; i++)
+		if (row->written >> i & 1 && !check_written(s, &who, i))
+			return false;
+	return true;
 }
 
 /* --- transfers -------------------------------------------------------------------------- */
 
 uint32_t check_xfer_issue(struct stream *s)
 {
-	struct check *k = check_of(stream_core(s));
+	struct check_job *j = s->x->check;
 
 	/*
 	 * The queue knows what the stream knows, but not that the stream's own earlier
 	 * instructions have completed: a trigger does not wait for them.
 	 */
-	return msg_new(k, &k->clock[s->engine]);
+	return msg_new(j, clock_of(j, THREAD(s->core, s->engine)));
 }
 
 /* An operand in HBM against the other transfers of the job. */
-static bool touch_hbm(const struct who *who, const struct dma_side *side, bool write)
+static bool touch_hbm(const struct who *who, const struct hbm_opnd *h, bool write)
 {
-	struct check *k = check_of(who->c);
+	struct check *k = check_of(who->x->core[0]);
+	struct check_job *j = who->x->check;
 	struct hbm_access a = {
-		.write = write, .core = who->c->index, .thread = who->thread,
-		.clock = k->n[who->thread], .debug_id = who->insn->w.debug_id,
+		.write = write, .thread = who->thread, .clock = j->n[who->thread],
+		.debug_id = who->insn->w.debug_id,
 	};
 	const struct hbm_access *other;
 	struct neuron_fault_record *f;
 	bool nomem = false;
 	uint64_t lo, hi;
 
-	other = hbm_touch(check_of(who->x->core[0]), &k->clock[who->thread], &side->hbm, &a, &nomem);
+	other = hbm_touch(k, j, clock_of(j, who->thread), h, &a, &nomem);
 	if (nomem) {
-		who_fault(who, NEURON_FAULT_INTERNAL, side->hbm.arg, NEURON_SPACE_HBM, 0, 0, 0);
+		who_fault(who, NEURON_FAULT_INTERNAL, h->arg, NEURON_SPACE_HBM, 0, 0, 0);
 		return false;
 	}
 	if (!other)
 		return true;
 	lo = a.at.lo > other->at.lo ? a.at.lo : other->at.lo;
 	hi = a.at.hi < other->at.hi ? a.at.hi : other->at.hi;
-	f = who_fault(who, NEURON_FAULT_DATA_RACE, side->hbm.arg, NEURON_SPACE_HBM, 0, 0, 0);
-	f->addr = htole64(lo);
-	f->size = htole64(hi - lo);
+	f = who_fault(who, NEURON_FAULT_DATA_RACE, h->arg, NEURON_SPACE_HBM, 0, lo, hi - lo);
 	f->other_debug_id = htole32(other->debug_id);
-	f->other_engine = NEURON_ENGINE_DMA;
+	f->other_engine = thread_engine(other->thread);
+	return false;
+}
+
+static bool reads_hbm(const struct who *who, const struct hbm_opnd *h)
+{
+	uint64_t at;
+
+	if (!hbm_scratch_read(check_of(who->x->core[0]), h, &at)) {
+		who_fault(who, NEURON_FAULT_UNINITIALIZED, h->arg, NEURON_SPACE_HBM, 0, h->va + at,
+			  h->bytes);
+		return false;
+	}
+	return touch_hbm(who, h, false);
+}
+
+static bool writes_hbm(const struct who *who, const struct hbm_opnd *h)
+{
+	if (!touch_hbm(who, h, true))
+		return false;
+	if (hbm_scratch_write(check_of(who->x->core[0]), h))
+		return true;
+	who_fault(who, NEURON_FAULT_INTERNAL, h->arg, NEURON_SPACE_HBM, 0, 0, 0);
 	return false;
 }
 
 bool check_hbmreg(struct stream *s)
 {
 	struct exec_core *c = stream_core(s);
-	struct who who = { s->x, c, s->engine, s->engine, s->pc, s->cur };
+	struct who who = { s->x, c, c, THREAD(s->core, s->engine), s->engine, s->pc, s->cur };
 
-	check_of(c)->n[s->engine]++;
-	return touch_hbm(&who, &s->dma_dst, s->cur->w.opcode == NEURON_OP_WRITE);
+	s->x->check->n[who.thread]++;
+	return s->cur->w.opcode == NEURON_OP_WRITE ? writes_hbm(&who, &s->dma_dst.hbm) :
+						     reads_hbm(&who, &s->dma_dst.hbm);
 }
 
-/* SBUF of another core: clocks are of one core, so only what was written is known. */
-static bool check_remote(const struct who *who, const struct dma_side *side, unsigned int index)
+/* The same transfer at the memory of the core whose operand it is. */
+static struct who at_core(const struct who *who, const struct dma_side *side)
 {
-	struct exec_core *c = who->x->core[side->core];
-	struct region r;
-	unsigned int part;
-	uint32_t byte;
+	struct who there = *who;
 
-	if (!side->sb.n)
-		return true;
-	region_of(c, &side->sb, &r);
-	if (!index) {
-		mem_write(check_of(c), &r, false);
-		return true;
-	}
-	if (mem_written(check_of(c), &r, &part, &byte))
-		return true;
-	who_fault(who, NEURON_FAULT_UNINITIALIZED, index, side->sb.space, part, byte, side->sb.bytes);
-	return false;
-}
-
-static bool check_side(const struct who *who, const struct dma_side *side, unsigned int index)
-{
 	if (side->remote)
-		return check_remote(who, side, index);
-	if (side->hbm.indexed && !reads(who, &side->hbm.index, index))
+		there.core = who->x->core[side->core];
+	return there;
+}
+
+static bool check_read_side(const struct who *who, const struct dma_side *side, unsigned int index)
+{
+	struct who there = at_core(who, side);
+
+	return side->is_hbm ? reads_hbm(who, &side->hbm) : reads(&there, &side->sb, index);
+}
+
+/* Rows of a gather that are left out leave their partitions as they are. */
+static bool writes_gathered(const struct who *who, const struct opnd *op, const struct hbm_opnd *from)
+{
+	uint64_t rows = (uint64_t)from->index.parts * from->index.n;
+	uint64_t each = (uint64_t)op->n * op->parts / rows, i;
+	struct region r;
+	unsigned int p;
+
+	region_of(who->core, op, &r);
+	if (!touch(who, &r, 0, true))
 		return false;
-	if (index)
-		return side->is_hbm ? touch_hbm(who, side, false) : reads(who, &side->sb, index);
-	return side->is_hbm ? touch_hbm(who, side, true) : writes(who, &side->sb, index);
+	r.parts = 1;
+	for (p = 0; p < op->parts; p++) {
+		/* A partition counts when all rows that fill it were there. */
+		bool all = true;
+
+		for (i = (uint64_t)p * op->n / each; i <= ((uint64_t)(p + 1) * op->n - 1) / each; i++)
+			all &= i < rows && hbm_row_taken(from, i);
+		r.part = op->part + p;
+		if (all)
+			mem_write(check_of(who->core), &r, false);
+	}
+	return true;
+}
+
+static bool check_write_side(const struct who *who, const struct xfer *t)
+{
+	const struct dma_side *side = &t->dst;
+	struct who there = at_core(who, side);
+
+	if (side->is_hbm)
+		return writes_hbm(who, &side->hbm);
+	if (t->src.is_hbm && t->src.hbm.indexed && side->sb.n &&
+	    t->insn->w.flags & NEURON_FLAG_OOB_SKIP && t->insn->w.opcode == NEURON_OP_DMA_COPY)
+		return writes_gathered(&there, &side->sb, &t->src.hbm);
+	return writes(&there, &side->sb, 0);
 }
 
 bool check_xfer_start(struct exec *x, struct exec_core *c, struct xfer *t)
 {
-	struct check *k = check_of(c);
-	unsigned int thread = THREAD_QUEUE(t->queue);
-	struct who who = { x, c, thread, t->engine, t->pc, t->insn };
-	unsigned int i;
+	unsigned int thread = THREAD(c->index, THREAD_QUEUE(t->queue)), i;
+	struct who who = { x, c, c, thread, t->engine, t->pc, t->insn };
+	struct check_job *j = x->check;
 
-	if (t->msg) {
-		vclock_join(&k->clock[thread], &k->msg[t->msg - 1]);
-		msg_put(k, t->msg);
-		t->msg = 0;
-	}
-	k->n[thread]++;
-	for (i = 0; i < t->sources; i++)
-		if (!check_side(&who, xfer_source(t, i), i + 1))
+	msg_take(j, t->msg, clock_of(j, thread));
+	t->msg = 0;
+	j->n[thread]++;
+	for (i = 0; i < t->sources; i++) {
+		const struct dma_side *src = xfer_source(t, i);
+
+		if (src->is_hbm && src->hbm.indexed && !reads(&who, &src->hbm.index, i + 1))
 			return false;
-	/* What is added to is read. */
-	if (t->insn->w.flags & NEURON_FLAG_ACCUMULATE && !t->dst.is_hbm &&
-	    !check_side(&who, &t->dst, 1))
+		if (!check_read_side(&who, src, i + 1))
+			return false;
+	}
+	if (t->dst.is_hbm && t->dst.hbm.indexed && !reads(&who, &t->dst.hbm.index, 0))
 		return false;
-	return check_side(&who, &t->dst, 0);
+	/* What is added to is read. */
+	if (t->insn->w.flags & NEURON_FLAG_ACCUMULATE && !check_read_side(&who, &t->dst, 0))
+		return false;
+	return check_write_side(&who, t);
 }
 
 uint32_t check_xfer_message(struct exec *x, struct exec_core *c, struct xfer *t)
 {
-	struct check *k = check_of(c);
-	unsigned int thread = THREAD_QUEUE(t->queue);
-	struct vclock clock = k->clock[thread];
+	unsigned int thread = THREAD(c->index, THREAD_QUEUE(t->queue));
+	struct check_job *j = x->check;
+	uint32_t clock[2 * THREADS_MAX];
 
-	clock.r[thread] = k->n[thread];
-	clock.w[thread] = k->n[thread];
-	return t->sem_core == c->index ? send(k, &t->insn->w.update, thread, &clock) : 0;
+	memcpy(clock, clock_of(j, thread), 2 * j->threads * sizeof(*clock));
+	clock[j->threads + thread] = j->n[thread];
+	if (counts(&t->insn->w.update))
+		j->n[thread]++;
+	clock[thread] = j->n[thread];
+	return msg_send(j, t->sem_core, &t->insn->w.update, thread, clock);
 }

@@ -13,6 +13,7 @@
 #include "exec.h"
 #include "neuron/isa.h"
 
+struct check_job;
 struct exec;
 struct exec_core;
 struct opnd;
@@ -22,6 +23,7 @@ struct xfer;
 
 /* Job start: everything on chip is unwritten, no thread knows of another. */
 bool check_begin(struct exec *x);
+void check_job_free(struct check_job *j);
 /* A wait that holds, before its value is taken: @s learns what the updates carried. */
 void check_wait(struct stream *s, const struct neuron_wait *w, uint32_t value);
 /* An update has arrived. */

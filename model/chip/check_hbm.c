@@ -2,7 +2,8 @@
 /*
  * Strict mode: transfers that touch the same bytes of HBM with nothing to order them.
  * Bytes are known by device address, so two arguments that name one buffer meet. There
- * is one set of records for all cores of the job; nothing orders two cores.
+ * is one set of records for all cores of the job. And which bytes of scratch have been
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #define PAGE_SHIFT	20
 #define PAGES		256
 #define WIDE		16		/* pages; more go to a list of their own */
-#define MAX_RUNS	4096		/* to enumerate; beyond, patterns do not meet */
-#define MAX_STEPS	65536		/* of one comparison, whatever the patterns are */
+#define MAX_RUNS	65536		/* to enumerate; beyond, patterns do not meet */
+#define MAX_STEPS	(1u << 20) 	/* of one comparison, whatever the patterns are */
 #define MAX_RECORDS	4096		/* of a page; the oldest go first */
 
 struct hbm_list {
@@ -21,9 +22,20 @@ struct hbm_list {
 	unsigned int n, max;
 };
 
+#define SCRATCH_SHIFT	16	/* bytes that one bitmap covers */
+
+/**
+ * struct hbm_check - strict mode's view of HBM
+ * @page: accesses, by megabyte modulo PAGES; @wide: those of more than WIDE pages
+ * @can_race: by argument
+ * @scratch: by argument: what was written, a bitmap by 64 KiB; NULL: not scratch
+ * @chunks: bitmaps of each argument
+ */
 struct hbm_check {
 	struct hbm_list page[PAGES], wide;
 	bool can_race[NEURON_MAX_ARGS];
+	uint64_t **scratch[NEURON_MAX_ARGS];
+	uint64_t chunks[NEURON_MAX_ARGS];
 };
 
 /* --- regions -------------------------------------------------------------------------- */
@@ -149,12 +161,42 @@ static bool covers(const struct hbm_region *a, const struct hbm_region *b)
 
 /* --- records -------------------------------------------------------------------------- */
 
+static void scratch_free(struct hbm_check *h)
+{
+	unsigned int i;
+	uint64_t c;
+
+	for (i = 0; i < NEURON_MAX_ARGS; i++) {
+		for (c = 0; h->scratch[i] && c < h->chunks[i]; c++)
+			free(h->scratch[i][c]);
+		free(h->scratch[i]);
+		h->scratch[i] = NULL;
+	}
+}
+
+static bool scratch_begin(struct exec *x, struct hbm_check *h)
+{
+	uint32_t i;
+
+	scratch_free(h);
+	for (i = 0; i < x->args; i++) {
+		if (!(x->arg[i].access & NEURON_ARG_SCRATCH) || !x->arg[i].size)
+			continue;
+		h->chunks[i] = ((x->arg[i].size - 1) >> SCRATCH_SHIFT) + 1;
+		h->scratch[i] = calloc(h->chunks[i], sizeof(*h->scratch[i]));
+		if (!h->scratch[i])
+			return false;
+	}
+	return true;
+}
+
 void hbm_free(struct hbm_check *h)
 {
 	unsigned int i;
 
 	if (!h)
 		return;
+	scratch_free(h);
 	for (i = 0; i < PAGES; i++)
 		free(h->page[i].a);
 	free(h->wide.a);
@@ -191,27 +233,25 @@ bool hbm_begin(struct exec *x, struct check *k)
 		k->hbm->page[i].n = 0;
 	k->hbm->wide.n = 0;
 	find_shared(x, k->hbm);
-	return true;
+	return scratch_begin(x, k->hbm);
 }
 
-static bool is_before(const struct vclock *clock, const struct hbm_access *old,
-		      const struct hbm_access *a)
+static bool is_before(const struct check_job *j, const uint32_t *clock,
+		      const struct hbm_access *old, const struct hbm_access *a)
 {
-	if (old->core != a->core)
-		return false;
 	if (old->thread == a->thread)
 		return true;
-	return (old->write ? clock->w[old->thread] : clock->r[old->thread]) >= old->clock;
+	return clock[old->write ? j->threads + old->thread : old->thread] >= old->clock;
 }
 
-static const struct hbm_access *search(struct hbm_list *l, const struct vclock *clock,
-				       const struct hbm_access *a)
+static const struct hbm_access *search(struct hbm_list *l, const struct check_job *j,
+				       const uint32_t *clock, const struct hbm_access *a)
 {
 	unsigned int i, out = 0;
 
 	for (i = 0; i < l->n; i++) {
 		struct hbm_access *old = &l->a[i];
-		bool before = is_before(clock, old, a);
+		bool before = is_before(j, clock, old, a);
 
 		if (!before && (a->write || old->write) && meet(&a->at, &old->at))
 			return old;
@@ -241,11 +281,11 @@ static bool add(struct hbm_list *l, const struct hbm_access *a)
 	return true;
 }
 
-static const struct hbm_access *one(struct hbm_check *h, const struct vclock *clock,
-				    const struct hbm_access *a, bool *nomem)
+static const struct hbm_access *one(struct hbm_check *h, const struct check_job *j,
+				    const uint32_t *clock, const struct hbm_access *a, bool *nomem)
 {
 	uint64_t first = a->at.lo >> PAGE_SHIFT, last = (a->at.hi - 1) >> PAGE_SHIFT, p;
-	const struct hbm_access *other = search(&h->wide, clock, a);
+	const struct hbm_access *other = search(&h->wide, j, clock, a);
 	bool wide = last - first >= WIDE;
 
 	if (wide) {
@@ -253,7 +293,7 @@ static const struct hbm_access *one(struct hbm_check *h, const struct vclock *cl
 		last = PAGES - 1;
 	}
 	for (p = first; p <= last && !other; p++)
-		other = search(&h->page[p % PAGES], clock, a);
+		other = search(&h->page[p % PAGES], j, clock, a);
 	if (other)
 		return other;
 	if (wide && !add(&h->wide, a))
@@ -281,8 +321,16 @@ static bool row_offset(const struct hbm_opnd *h, unsigned int r, int64_t *offset
 	return h->offset + *offset >= 0 && (uint64_t)(h->offset + *offset) < h->size;
 }
 
-const struct hbm_access *hbm_touch(struct check *k, const struct vclock *clock,
-				   const struct hbm_opnd *h, struct hbm_access *a, bool *nomem)
+bool hbm_row_taken(const struct hbm_opnd *h, unsigned int r)
+{
+	int64_t offset;
+
+	return row_offset(h, r, &offset);
+}
+
+const struct hbm_access *hbm_touch(struct check *k, const struct check_job *j,
+				   const uint32_t *clock, const struct hbm_opnd *h,
+				   struct hbm_access *a, bool *nomem)
 {
 	unsigned int r, rows = h->indexed ? h->index.parts * h->index.n : 1, i;
 	const struct hbm_access *other = NULL;
@@ -297,7 +345,98 @@ const struct hbm_access *hbm_touch(struct check *k, const struct vclock *clock,
 		if (h->indexed && !row_offset(h, r, &offset))
 			continue;
 		region_of_hbm(h, offset, &a->at);
-		other = one(k->hbm, clock, a, nomem);
+		other = one(k->hbm, j, clock, a, nomem);
 	}
 	return other;
+}
+
+/* --- scratch -------------------------------------------------------------------------- */
+
+struct scratch_walk {
+	struct hbm_check *h;
+	uint32_t arg;
+	bool write;
+	uint64_t at;		/* first byte that was not written */
+};
+
+/* Bytes [lo, hi) of the argument. */
+static bool scratch_run(struct scratch_walk *w, uint64_t lo, uint64_t hi)
+{
+	const uint64_t chunk = 1ull << SCRATCH_SHIFT;
+
+	while (lo < hi) {
+		uint64_t **map = &w->h->scratch[w->arg][lo >> SCRATCH_SHIFT], *word, mask;
+		uint64_t end = (lo | 63) + 1 < hi ? (lo | 63) + 1 : hi;
+
+		if (!*map && w->write)
+			*map = calloc(chunk / 64, sizeof(**map));
+		if (!*map) {
+			w->at = lo;
+			return false;
+		}
+		word = &(*map)[lo % chunk / 64];
+		mask = UINT64_MAX << (lo % 64) & UINT64_MAX >> (63 - (end - 1) % 64);
+		if (w->write) {
+			*word |= mask;
+		} else if (mask & ~*word) {
+			w->at = (lo & ~63ull) + __builtin_ctzll(mask & ~*word);
+			return false;
+		}
+		lo = end;
+	}
+	return true;
+}
+
+static bool scratch_region(struct scratch_walk *w, const struct hbm_region *r, unsigned int d,
+			   uint64_t at)
+{
+	uint64_t i;
+
+	if (d >= r->dims || d >= NEURON_DMA_DIMS)
+		return scratch_run(w, at, at + r->run);
+	for (i = 0; i < r->num[d]; i++)
+		if (!scratch_region(w, r, d + 1, at + i * r->step[d]))
+			return false;
+	return true;
+}
+
+static bool scratch_walk(struct check *k, const struct hbm_opnd *h, bool write, uint64_t *at)
+{
+	struct scratch_walk w = { .h = k->hbm, .arg = h->arg, .write = write };
+	unsigned int r, rows = h->indexed ? h->index.parts * h->index.n : 1, i;
+	struct hbm_region region;
+	int64_t offset = 0;
+
+	if (!k->hbm->scratch[h->arg])
+		return true;
+	for (i = 0; i < h->dims; i++)
+		if (!h->count[i])
+			return true;
+	for (r = 0; r < rows; r++) {
+		if (h->indexed && !row_offset(h, r, &offset))
+			continue;
+		region_of_hbm(h, offset, &region);
+		/* A row that leaves the argument is the copy's own fault to report. */
+		if (region.lo < h->va || region.hi > h->va + h->size)
+			continue;
+		region.hi -= h->va;
+		region.lo -= h->va;
+		if (!scratch_region(&w, &region, 0, region.lo)) {
+			*at = w.at;
+			return false;
+		}
+	}
+	return true;
+}
+
+bool hbm_scratch_read(struct check *k, const struct hbm_opnd *h, uint64_t *at)
+{
+	return scratch_walk(k, h, false, at);
+}
+
+bool hbm_scratch_write(struct check *k, const struct hbm_opnd *h)
+{
+	uint64_t at;
+
+	return scratch_walk(k, h, true, &at);
 }

@@ -105,12 +105,12 @@ bool region_overlap(struct check *k, const struct region *a, const struct region
 	return true;
 }
 
-static bool is_before(const struct vclock *clock, const struct access *old,
+static bool is_before(const struct check_job *j, const uint32_t *clock, const struct access *old,
 		      const struct access *a)
 {
 	if (old->thread == a->thread)
 		return true;
-	return (old->write ? clock->w[old->thread] : clock->r[old->thread]) >= old->clock;
+	return clock[old->write ? j->threads + old->thread : old->thread] >= old->clock;
 }
 
 /* @a stands for @old from now on. */
@@ -138,8 +138,8 @@ static bool bucket_add(struct bucket *b, const struct access *a)
 	return true;
 }
 
-const struct access *race_access(struct check *k, const struct vclock *clock,
-				 const struct access *a, bool *nomem)
+const struct access *race_access(struct check *k, const struct check_job *j,
+				 const uint32_t *clock, const struct access *a, bool *nomem)
 {
 	static _Thread_local struct access other;
 	unsigned int i, out, at, last = (a->at.hi - 1) >> BUCKET_SHIFT;
@@ -150,7 +150,7 @@ const struct access *race_access(struct check *k, const struct vclock *clock,
 
 		for (i = out = 0; i < b->n; i++) {
 			struct access *old = &b->a[i];
-			bool before = is_before(clock, old, a);
+			bool before = is_before(j, clock, old, a);
 
 			if (!before && (a->write || old->write) &&
 			    region_overlap(k, &a->at, &old->at, &byte, &size)) {

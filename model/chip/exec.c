@@ -616,6 +616,7 @@ static void core_reset(struct exec *x, struct exec_core *c)
 	c->stochastic = le32toh(x->job->desc.flags) & NEURON_JOB_STOCHASTIC_ROUNDING;
 	memset(c->acc, 0, sizeof(c->acc));
 	memset(c->acc_defined, 0, sizeof(c->acc_defined));
+	memset(c->dve_acc_defined, 0, sizeof(c->dve_acc_defined));
 	memset(c->busy, 0, sizeof(c->busy));
 	memset(&c->throttle, 0, sizeof(c->throttle));
 	if (c->pe) {
@@ -680,6 +681,7 @@ void exec_free(struct exec *x)
 	free(x->word);
 	free(x->trace);
 	free(x->copy);
+	check_job_free(x->check);
 	free(x);
 }
 

@@ -127,7 +127,7 @@ static bool args_load(struct exec *x)
 		a->size = le64toh(a->size);
 		a->access = le32toh(a->access);
 		if (a->va + a->size < a->va || a->size > INT64_MAX ||
-		    a->access & ~(NEURON_ARG_READ | NEURON_ARG_WRITE) || a->reserved)
+		    a->access & ~NEURON_ARG_FLAGS || a->reserved)
 			return load_fault(x, NEURON_FAULT_BAD_JOB, a->va, a->size, i);
 	}
 	return true;

@@ -470,7 +470,7 @@ struct exec {
 	struct xfer *free_xfer;
 	float *row[3];
 	struct copy *copy;	/* exec_copy.c */
-	struct check *check;
+	struct check_job *check;	/* strict: made by the first strict job */
 	struct neuron_trace_record *trace;	/* neuron/trace.h */
 	uint64_t trace_count, trace_room, trace_max;
 	uint64_t trace_dropped;

@@ -123,7 +123,8 @@ static NRT_STATUS run_without(struct nki_kernel *k, int edge, uint64_t seed, flo
 /* A missing order shows as a race, or as a read of what is not there yet. */
 static bool found(const nrtx_execution_t *exec)
 {
-	return exec->fault == NEURON_FAULT_DATA_RACE || exec->fault == NEURON_FAULT_UNINITIALIZED;
+	return exec->fault == NEURON_FAULT_DATA_RACE || exec->fault == NEURON_FAULT_UNINITIALIZED ||
+	       exec->fault == NEURON_FAULT_SBUF_CONFLICT || exec->fault == NEURON_FAULT_PSUM_CONFLICT;
 }
 
 /* Without the edge nothing changes, for any latency. */

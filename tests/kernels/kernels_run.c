@@ -269,7 +269,7 @@ TEST_F_TIMEOUT(kernel, any_latency, 120)
 static bool found(const struct run *r)
 {
 	return r->exec.fault == NEURON_FAULT_DATA_RACE || r->exec.fault == NEURON_FAULT_UNINITIALIZED ||
-	       r->exec.fault == NEURON_FAULT_PSUM_CONFLICT;
+	       r->exec.fault == NEURON_FAULT_PSUM_CONFLICT || r->exec.fault == NEURON_FAULT_SBUF_CONFLICT;
 }
 
 static void say_edge(struct nki_kernel *k, int n, unsigned int fault)

@@ -347,7 +347,7 @@ struct neuron_job_desc {
  * struct neuron_arg - one entry of a job's argument table
  * @va: device virtual address of the tensor
  * @size: bytes; accesses outside are an ARG_BOUNDS fault
- * @access: NEURON_ARG_READ, NEURON_ARG_WRITE
+ * @access: NEURON_ARG_READ, NEURON_ARG_WRITE, NEURON_ARG_SCRATCH
  * @reserved: 0
  */
 struct neuron_arg {
@@ -359,6 +359,8 @@ struct neuron_arg {
 
 #define NEURON_ARG_READ			(1u << 0)
 #define NEURON_ARG_WRITE		(1u << 1)
+#define NEURON_ARG_SCRATCH		(1u << 2)	/* undefined at job start: strict mode looks */
+#define NEURON_ARG_FLAGS		0x7u
 
 /**
  * struct neuron_program_stream - instructions of one engine of one core
