@@ -216,6 +216,10 @@ void nki_topk_(struct nki_kernel *k, struct nki_loc loc, struct nki_view val_dst
 	    !nki_put_view(k, loc, insn, 2, "idx_dst", idx_dst, 0) ||
 	    !nki_same_shape(k, loc, "val_dst", val_dst, "idx_dst", idx_dst))
 		return;
+	if (idx_dst.dtype != NKI_UINT32) {
+		nki_fail(k, loc, "idx_dst is %s; allowed: uint32", nki_dtype_text(idx_dst.dtype));
+		return;
+	}
 	top = nki_free_elements(val_dst);
 	if (val_dst.num[0] != src.num[0] || src.num[0] % 16) {
 		nki_fail(k, loc, "src has %u partitions, val_dst %u; allowed: the same multiple of 16",
