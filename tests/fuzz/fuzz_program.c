@@ -84,8 +84,15 @@ static struct neuron_dma_operand make_dma(struct fuzz_input *in, unsigned int ar
 	struct neuron_dma_operand d;
 	unsigned int i;
 
-	if (take(in, 2))
-		return dma_sbuf();
+	if (take(in, 2)) {
+		d = dma_sbuf();
+		/* Sometimes the other core's; a source of a sum has its pattern here. */
+		if (!take(in, 4))
+			d.arg = htole16(take(in, 4));
+		if (take(in, 2))
+			d.index = make_ap(in);
+		return d;
+	}
 	d = dma_hbm(take(in, args + 1), dtypes[take(in, sizeof(dtypes))], take(in, 2000),
 		    1 + take(in, 64), 1 + take(in, 64), take(in, 512));
 	d.dims = 1 + take(in, 5);
@@ -157,6 +164,43 @@ static void trim(struct neuron_insn *w)
 		memset(&w->imm[0], 0, sizeof(w->imm[0]));
 }
 
+/* Operands of a transfer: dst, then sources; a row of one word of HBM has one. */
+static void add_dma(struct fuzz_input *in, struct prog *p, unsigned int core, unsigned int engine,
+		    struct neuron_insn *w)
+{
+	struct neuron_dma_operand d[1 + NEURON_DMA_SOURCES];
+	unsigned int n = w->opcode == NEURON_OP_DMA_COMPUTE ? 2 + take(in, 4) * take(in, 5) :
+			 w->opcode == NEURON_OP_READ || w->opcode == NEURON_OP_WRITE ? 1 : 2, i;
+
+	for (i = 0; i < n; i++)
+		d[i] = make_dma(in, p->args);
+	if (n == 1 && take(in, 4)) {
+		d[0].dims = 1;
+		d[0].count[0] = htole32(1);
+	}
+	if (n > 1 && d[0].space == NEURON_SPACE_HBM)
+		w->ap[0] = ap_none();
+	if (n == 2 && d[1].space == NEURON_SPACE_HBM)
+		w->ap[1] = ap_none();
+	/* Sums and sources of one shape are not all refused. */
+	for (i = 2; i < n && take(in, 4); i++)
+		d[i] = d[1];
+	if (take(in, 2))
+		w->aux |= htole32(take(in, 4) << NEURON_DMA_DGE_SHIFT |
+				  take(in, 4) << NEURON_DMA_CORE_SHIFT);
+	if (w->opcode == NEURON_OP_DMA_TRANSPOSE && take(in, 8))
+		w->op[0] = take(in, 3);
+	if (w->opcode != NEURON_OP_DMA_TRANSPOSE && take(in, 2))
+		w->op[0] = NEURON_ALU_ADD;
+	w->words = 1 + n;
+	prog_words(p, core, engine, w, d, n);
+}
+
+static bool has_dma_words(unsigned int opcode)
+{
+	return opcode == NEURON_OP_READ || opcode == NEURON_OP_WRITE || opcode >= NEURON_OP_DMA_COPY;
+}
+
 static void add_one(struct fuzz_input *in, struct prog *p, unsigned int core)
 {
 	const struct row *row = &rows[take(in, sizeof(rows) / sizeof(rows[0]))];
@@ -184,14 +228,8 @@ static void add_one(struct fuzz_input *in, struct prog *p, unsigned int core)
 	trim(&w);
 	for (i = take(in, 16) ? 0 : 1 + take(in, 4); i; i--)
 		bytes[take(in, sizeof(w))] = take(in, 256);
-	if (row->words == 3) {
-		struct neuron_dma_operand d = make_dma(in, p->args), s = make_dma(in, p->args);
-
-		if (d.space == NEURON_SPACE_HBM)
-			w.ap[0] = ap_none();
-		if (s.space == NEURON_SPACE_HBM)
-			w.ap[1] = ap_none();
-		prog_dma(p, core, engine, &w, &d, &s);
+	if (has_dma_words(row->opcode)) {
+		add_dma(in, p, core, engine, &w);
 	} else {
 		prog_add(p, core, engine, &w);
 	}
@@ -208,7 +246,10 @@ static void drop_faulting(struct prog *p)
 		return;
 	n = p->stream[f->core][f->engine]->n;
 	w = p->stream[f->core][f->engine]->word;
-	for (i = le32toh(f->pc); i < n && i < le32toh(f->pc) + (f->opcode == NEURON_OP_DMA_COPY ? 3 : 1); i++)
+	i = le32toh(f->pc);
+	if (i >= n)
+		return;
+	for (n = i + (w[i].words && w[i].words <= n - i ? w[i].words : 1); i < n; i++)
 		w[i] = nop;
 }
 
@@ -240,7 +281,9 @@ static unsigned int run_one(const uint8_t *data, size_t size)
 	prog_arg(p, ARG_BYTES, NEURON_ARG_READ | NEURON_ARG_WRITE);
 	prog_arg(p, ARG_BYTES, NEURON_ARG_READ);
 	prog_arg(p, 100, NEURON_ARG_READ | NEURON_ARG_WRITE);
-	p->flags = take(&in, 16) & ~NEURON_JOB_TIMING_ONLY;
+	p->flags = take(&in, NEURON_JOB_FLAGS + 1);
+	if (p->flags & NEURON_JOB_STRICT)
+		p->flags &= ~NEURON_JOB_TIMING_ONLY;
 	p->seed = take(&in, 256);
 	p->vm->direct = take(&in, 4);
 	p->vm->contiguous = take(&in, 2) ? 4096 : 64;
