@@ -440,6 +440,18 @@ MATH_FN double d_gate(double x, double y)
 	return x == -D_INF ? 0.0 : y;
 }
 
+/*
+ * Published: the table of sin covers [-pi, pi] and its end cubics go on outside, so that
+ * sin(9.0) is about 27.65: that is the cubic Taylor polynomial at pi.
+ */
+MATH_FN double d_sin_table(double x)
+{
+	double d = d_abs(x) - 0x1.921fb54442d18p1;
+	double far = d * (d * d * (1.0 / 6) - 1.0);
+
+	return d > 0.0 ? (x < 0.0 ? -far : far) : d_sin(x);
+}
+
 MATH_FN double d_act(unsigned int fn, double x)
 {
 	double s;
@@ -472,7 +484,7 @@ MATH_FN double d_act(unsigned int fn, double x)
 	case NEURON_ACTFN_SIGN:		return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
 	case NEURON_ACTFN_ABS:		return d_abs(x);
 	case NEURON_ACTFN_LOG:		return d_log(x);
-	case NEURON_ACTFN_SIN:		return d_sin(x);
+	case NEURON_ACTFN_SIN:		return d_sin_table(x);
 	case NEURON_ACTFN_ARCTAN:	return d_atan(x);
 	case NEURON_ACTFN_SQRT:		return __builtin_sqrt(x);
 	case NEURON_ACTFN_RSQRT:	return 1.0 / __builtin_sqrt(x);
