@@ -104,7 +104,8 @@ static struct neuron_insn product_insn(const struct product *t, bool load)
 		w.imm[0] = load ? imm_i32(16) : w.imm[0];
 	}
 	if (t == &mx)
-		w.ap[2] = ap_row(SBUF, MX_SCALE, 0, 128, load ? 32768 : 40960, n);
+		/* The scales of four quadrants, four rows in each; they span 100 partitions. */
+		w.ap[2] = ap_row(SBUF, MX_SCALE, 0, 100, load ? 32768 : 40960, n);
 	return w;
 }
 
