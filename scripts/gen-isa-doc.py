@@ -27,7 +27,7 @@ TYPES = {
 OPS = {'A': 'ALU', 'R': 'reduction', 'C': 'comparison', 'F': 'activation'}
 COST = {
     'SEQ': 'sequencer only', 'REGMEM': 'round trip to memory',
-    'LDWEIGHTS': 'M / 4; fp32 M', 'MATMUL': 'max(min(64, M), N); fp32 x 4',
+    'LDWEIGHTS': 'M / 4; fp32 M', 'MATMUL': 'max(min(64, M), N); fp32 x 4, 0/1 or transposed x 2',
     'SCAN': 'max(64, 2 N)', 'SRC_N': 'max(64, N of the source)', 'EXP4': 'max(64, N / 4)',
     'BN_AGGR': 'max(64, 13 N / 3 of the source)', 'LOCAL_GATHER': '150 + valid e C, see timing.rst',
     'TOPK': '4 n + K',

@@ -281,6 +281,10 @@ static bool copy_prepare(struct stream *s)
 	if (!side_resolve(s, 0, need, &s->dma_dst) ||
 	    !side_resolve(s, 1, NEURON_ARG_READ, &s->dma_src[0]) || !same_elements(s, 1))
 		return false;
+	/* Packed values have no sum and no cast. */
+	if ((num_packed(d->dtype) || num_packed(src->dtype)) &&
+	    (d->dtype != src->dtype || accumulates(s)))
+		return exec_bad(s, 1, src->dtype, d->dtype);
 	return dge_valid(s, d->hbm.indexed || src->hbm.indexed, d->dtype == src->dtype);
 }
 
@@ -313,6 +317,9 @@ static bool compute_prepare(struct stream *s)
 	for (i = 0; i < sources; i++) {
 		if (!side_resolve(s, i + 1, NEURON_ARG_READ, &s->dma_src[i]))
 			return false;
+		/* Packed values have no sum. */
+		if (num_packed(s->dma_dst.dtype) || num_packed(s->dma_src[i].dtype))
+			return exec_bad(s, i + 1, s->dma_src[i].dtype, NEURON_DTYPE_FLOAT32);
 		indexed |= s->dma_src[i].hbm.indexed;
 	}
 	if (!same_elements(s, sources) || (indexed && !compute_indexed(s, sources)))

@@ -220,7 +220,8 @@ static void make_ready(struct stream *s, uint64_t waited)
 	if (row->cost == NEURON_COST_LDWEIGHTS) {
 		start = later(s, start, s->weights_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
 	} else if (row->cost == NEURON_COST_MATMUL) {
-		start = later(s, start, s->engine_free, NEURON_TRACE_WAIT_ENGINE, s->engine);
+		/* Tiles of the array work side by side. */
+		start = later(s, start, pe_tile_free(s), NEURON_TRACE_WAIT_ENGINE, s->engine);
 		start = later(s, start, s->weights_done, NEURON_TRACE_WAIT_ENGINE, s->engine);
 	} else if (row->cost == NEURON_COST_REGMEM || row->cost == NEURON_COST_DRAIN ||
 		   row->cost == NEURON_COST_DEBUG) {
@@ -430,11 +431,17 @@ static void start_compute(struct stream *s)
 		s->weights_done = read;
 		s->weights_free = read;
 	} else {
-		s->engine_free = read;
+		uint64_t from = s->engine_free > now ? s->engine_free : now;
+
+		if (s->cur->row->cost == NEURON_COST_MATMUL)
+			pe_tile_busy(s, read);
+		/* Time in which another tile works too counts once. */
+		if (read > from)
+			count->engine_ticks[s->engine] += read - from;
+		if (read > s->engine_free)
+			s->engine_free = read;
 		remember_write(s, visible);
 	}
-	if (s->cur->row->cost != NEURON_COST_LDWEIGHTS)
-		count->engine_ticks[s->engine] += busy;
 	count->pe_macs += s->macs;
 	trace_insn(s, busy, visible, operand_bytes(s));
 	go_on(s, s->pc + s->cur->w.words, now + cycles_ticks(s, t->dispatch_cycles));
@@ -619,10 +626,7 @@ static void core_reset(struct exec *x, struct exec_core *c)
 	memset(c->dve_acc_defined, 0, sizeof(c->dve_acc_defined));
 	memset(c->busy, 0, sizeof(c->busy));
 	memset(&c->throttle, 0, sizeof(c->throttle));
-	if (c->pe) {
-		c->pe->buf[0].loaded = c->pe->buf[1].loaded = false;
-		c->pe->pending = false;
-	}
+	pe_reset(c);
 	for (e = 0; e < STREAMS; e++)
 		stream_reset(x, c, e);
 }

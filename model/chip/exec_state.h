@@ -30,7 +30,7 @@
 /* Elements of a row that an instruction may touch, per operand. */
 #define SBUF_ELEMENTS	65536u
 #define PSUM_ELEMENTS	4096u
-#define SCRATCH_ELEMENTS (2u * 128 * (2 * PSUM_ELEMENTS + 64))
+#define SCRATCH_ELEMENTS (4u * 128 * (2 * PSUM_ELEMENTS + 64))
 
 /**
  * struct isa_row - a row of isa.def
@@ -353,32 +353,46 @@ struct throttle {
 	uint64_t busy[THROTTLE_SLICES];
 };
 
+#define PE_MAX_K	512	/* rows of a product: MX and sparse have four per partition */
 #define PE_RAW_BYTES	(128 * 128 * 4)
+#define PE_CELLS	16	/* parts of 32 x 32 that tiles are made of */
 
 /**
- * struct pe_weights - a stationary matrix
- * @k, @m: rows (of partitions and, in double row mode, halves) and columns
- * @rows: halves of a partition's elements that are rows of their own: 1 or 2
+ * struct pe_weights - a stationary matrix in a tile of the array
+ * @opcode: of the instruction that loaded it; 0: none
+ * @pending: no MATMUL has taken it yet: the tile still works with what it had
+ * @cells: mask of the parts of the array that it has, by row of four
+ * @rows: 1, or 2 in double row mode: halves of a partition's elements that are rows of
+ *	their own
+ * @ratio: sparse: the group that four were kept of
+ * @parts: partitions
+ * @k, @m: rows and columns of the product's matrix; sparse: rows that were kept
  * @packed: @panel is made; a MATMUL that needs it makes it
- * @panel: weights as fp32, NUM_MR columns at a time: [m / NUM_MR][k][NUM_MR]
+ * @panel: weights as fp32, NUM_MR columns at a time: [m / NUM_MR][k][NUM_MR]; sparse
+ *	[k][m]
  * @raw: partitions as they were stored, @bytes an element; for bit-exact transposes
+ * @extra: MX: scales, [8 partitions][m]; sparse: positions, [k][m]
  */
 struct pe_weights {
-	bool loaded;
+	uint8_t opcode;
+	bool pending;
 	bool packed;
 	uint8_t dtype;
 	uint8_t bytes;
 	uint8_t perf;
 	uint8_t rows;
-	unsigned int k, m;
-	float panel[2 * 128 * 128];
+	uint8_t ratio;
+	uint16_t cells;
+	unsigned int parts, k, m;
+	float panel[PE_MAX_K * 128];
 	uint8_t raw[PE_RAW_BYTES + 128 * 4];
+	uint8_t extra[128 * 128];
 };
 
+/* At work and pending ones of all tiles. */
 struct pe {
-	struct pe_weights buf[2];
-	unsigned int active;
-	bool pending;		/* the other buffer was loaded since the last MATMUL */
+	struct pe_weights slot[2 * PE_CELLS];
+	uint64_t cell_free[PE_CELLS];
 };
 
 /**
@@ -580,6 +594,36 @@ float scalar_get(const struct scalar *s, unsigned int part);
 bool pe_prepare(struct stream *s);
 void pe_ldweights(struct stream *s);
 void pe_matmul(struct stream *s);
+/* Weights that the current MATMUL works with; NULL: none are loaded in its tile. */
+struct pe_weights *pe_weights_of(const struct stream *s);
+/* Columns that LDWEIGHTS brings. */
+unsigned int pe_columns(const struct stream *s);
+/* Ticks when the tile of the current MATMUL is free. */
+uint64_t pe_tile_free(struct stream *s);
+void pe_tile_busy(struct stream *s, uint64_t until);
+void pe_reset(struct exec_core *c);
+/* Row length of the moving operand's copy: off powers of two, for the host's cache. */
+size_t pe_ld(unsigned int n);
+void pe_pad(float *row, unsigned int n);
+void pe_pack_row(struct pe_weights *w, unsigned int k, const float *row);
+/* The product of @w and the moving operand's copy [k][pe_ld(n)] to PSUM. */
+void pe_product(struct stream *s, const struct pe_weights *w, const float *moving);
+/* Rows of the product, [m][n], to PSUM through buffers. */
+void pe_put_rows(struct stream *s, const float *rows, unsigned int m_all);
+
+/* insn_pe_mx.c */
+bool mx_scale_ok(struct stream *s, unsigned int index, const struct opnd *data);
+bool pe_mx_ok(struct stream *s, unsigned int max);
+void pe_mx_load(struct stream *s, struct pe_weights *w);
+void pe_mx_matmul(struct stream *s, struct pe_weights *w);
+bool quantize_mx_prepare(struct stream *s);
+void quantize_mx_run(struct stream *s);
+
+/* insn_pe_sparse.c */
+bool pe_sparse_load_ok(struct stream *s);
+bool pe_sparse_ok(struct stream *s, const struct pe_weights *w);
+void pe_sparse_load(struct stream *s, struct pe_weights *w);
+void pe_sparse_matmul(struct stream *s, struct pe_weights *w);
 
 bool act_prepare(struct stream *s);
 void act_activate(struct stream *s);

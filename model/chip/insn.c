@@ -22,6 +22,9 @@ static bool ap_parts(struct stream *s, const struct neuron_ap *ap, unsigned int 
 
 	if (!ap->part_count || ap->part_count > NEURON_PARTITIONS)
 		return exec_bad(s, index, ap->part_count, NEURON_PARTITIONS);
+	/* The scales of a quadrant lie in four of its partitions. */
+	if (index < 3 && s->cur->row->types[index] == 'e')
+		align = 4;
 	/* DMA and the sequencer reach any partition. */
 	if (s->cur->row->cost == NEURON_COST_DMA || s->cur->row->cost == NEURON_COST_REGMEM)
 		align = 1;
@@ -150,7 +153,7 @@ bool opnd_resolve(struct stream *s, const struct neuron_ap *ap, unsigned int ind
 	if (!(spaces & SPACE_BIT(ap->space)))
 		return exec_bad(s, index, ap->space, spaces);
 	if (!num_dtype(ap->dtype)->bytes)
-		return exec_bad(s, index, ap->dtype, NEURON_DTYPE_FLOAT8_E4M3FN);
+		return exec_bad(s, index, ap->dtype, NEURON_DTYPE_FLOAT4_E2M1FN_X4);
 	mem = &core->mem[ap->space];
 	op->dtype = ap->dtype;
 	op->bytes = num_dtype(ap->dtype)->bytes;
@@ -187,6 +190,8 @@ static bool scalar_vector(struct stream *s, const struct neuron_imm *imm, unsign
 	if (s->engine == NEURON_ENGINE_POOL)
 		spaces = SPACE_BIT(NEURON_SPACE_SBUF);
 	out->vector = true;
+	if (num_packed(imm->dtype))
+		return exec_bad(s, index, imm->dtype, NEURON_DTYPE_FLOAT8_E4M3FN);
 	return opnd_resolve(s, &ap, index, spaces, &out->vec);
 }
 
@@ -214,7 +219,7 @@ static bool scalar_resolve(struct stream *s, const struct neuron_imm *imm, unsig
 	case NEURON_IMM_REG:
 		if (imm->value >= NEURON_REGS)
 			return exec_bad(s, index, imm->value, NEURON_REGS - 1);
-		if (!num_dtype(imm->dtype)->bytes)
+		if (!num_dtype(imm->dtype)->bytes || num_packed(imm->dtype))
 			return exec_bad(s, index, imm->dtype, NEURON_DTYPE_FLOAT8_E4M3FN);
 		bits = htole32(s->reg[imm->value]);
 		out->bits = s->reg[imm->value];
@@ -466,6 +471,11 @@ static const struct insn_ops insn_ops[256] = {
 	[NEURON_OP_TENSOR_STORE] = { reg_prepare, tensor_store },
 	[NEURON_OP_LDWEIGHTS] = { pe_prepare, pe_ldweights },
 	[NEURON_OP_MATMUL] = { pe_prepare, pe_matmul },
+	[NEURON_OP_LDWEIGHTS_MX] = { pe_prepare, pe_ldweights },
+	[NEURON_OP_MATMUL_MX] = { pe_prepare, pe_matmul },
+	[NEURON_OP_LDWEIGHTS_SPARSE] = { pe_prepare, pe_ldweights },
+	[NEURON_OP_MATMUL_SPARSE] = { pe_prepare, pe_matmul },
+	[NEURON_OP_QUANTIZE_MX] = { quantize_mx_prepare, quantize_mx_run },
 	[NEURON_OP_ACTIVATE] = { act_prepare, act_activate },
 	[NEURON_OP_ACT_READ_ACC] = { act_prepare, act_read_acc },
 	[NEURON_OP_TENSOR_COPY] = { dve_prepare, dve_run },
@@ -543,8 +553,18 @@ static bool opnd_type_ok(struct stream *s, unsigned int i)
 	bool ok = true;
 
 	switch (s->cur->row->types[i]) {
+	case 'a':
+		ok = !num_packed(op->dtype);
+		break;
 	case 'f':
-		ok = t->is_float;
+	case 'p':
+		ok = t->is_float && !num_packed(op->dtype) && op->dtype != NEURON_DTYPE_FLOAT8_E8M0FNU;
+		break;
+	case 'm':
+		ok = num_packed(op->dtype);
+		break;
+	case 'e':
+		ok = op->dtype == NEURON_DTYPE_FLOAT8_E8M0FNU || op->dtype == NEURON_DTYPE_UINT8;
 		break;
 	case 'h':
 		ok = op->dtype == NEURON_DTYPE_BFLOAT16 || op->dtype == NEURON_DTYPE_FLOAT16;
@@ -556,7 +576,7 @@ static bool opnd_type_ok(struct stream *s, unsigned int i)
 		ok = !t->is_float;
 		break;
 	case 'd':
-		ok = t->bytes == 4;
+		ok = t->bytes == 4 && !num_packed(op->dtype);
 		break;
 	case 'w':
 		ok = op->dtype == NEURON_DTYPE_INT32 || op->dtype == NEURON_DTYPE_UINT32;

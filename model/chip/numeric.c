@@ -142,12 +142,14 @@ TARGET static void act_##isa(unsigned int fn, float *dst, const float *a, size_t
 { k_act(fn, dst, a, n); }							\
 TARGET static float reduce_##isa(unsigned int op, const float *a, size_t n)	\
 { return k_reduce(op, a, n); }							\
+TARGET static void fma_##isa(float *acc, float w, const float *x, size_t n)	\
+{ k_fma(acc, w, x, n); }							\
 TARGET static void put_##isa(void *dst, size_t stride, const float *acc,	\
 			     unsigned int rows, unsigned int cols, bool add)	\
 { k_put(dst, stride, acc, rows, cols, add); }					\
 static const struct num_ops ops_##isa = {					\
 	#isa, load_##isa, store_##isa, unary_##isa, vv_##isa, vs_##isa,		\
-	sv_##isa, act_##isa, reduce_##isa, matmul_##isa, put_##isa,		\
+	sv_##isa, act_##isa, reduce_##isa, matmul_##isa, fma_##isa, put_##isa,		\
 };
 
 INSTANCE(base, TARGET_BASE)
@@ -194,6 +196,33 @@ float num_get(unsigned int dtype, const void *src)
 void num_put(unsigned int dtype, void *dst, float value)
 {
 	k_store(dtype, dst, 0, &value, 1);
+}
+
+/* Codes of E2M1 are those of E4M3FN with fewer bits: sign, then 48 + 4 c, or 48 c. */
+static uint8_t e2m1_code(unsigned int c)
+{
+	unsigned int mag = c & 7;
+
+	return (c & 8) << 4 | (mag < 2 ? 48 * mag : 48 + 4 * mag);
+}
+
+void num_unpack(const struct num_ops *ops, unsigned int dtype, float *const dst[4],
+		const void *src, size_t n, uint8_t *scratch)
+{
+	bool nibbles = dtype == NEURON_DTYPE_FLOAT4_E2M1FN_X4;
+	unsigned int to = dtype == NEURON_DTYPE_FLOAT8_E5M2_X4 ? NEURON_DTYPE_FLOAT8_E5M2 :
+								 NEURON_DTYPE_FLOAT8_E4M3FN;
+	const uint8_t *s = src;
+	unsigned int q;
+	size_t i;
+
+	for (q = 0; q < 4; q++) {
+		for (i = 0; i < n && nibbles; i++)
+			scratch[i] = e2m1_code(s[2 * i + q / 2] >> (4 * (q % 2)) & 15);
+		for (i = 0; i < n && !nibbles; i++)
+			scratch[i] = s[4 * i + q];
+		ops->load(to, dst[q], scratch, 1, n);
+	}
 }
 
 double num_act_double(unsigned int fn, double x)

@@ -7,6 +7,8 @@
  *
  * - fp32 to a narrower float: round to nearest even; past the largest value
  *   infinity, or NaN in float8_e4m3fn, which has no infinity
+ * - fp32 to float8_e8m0fnu, which has powers of two only: the nearest, the one with
+ *   the even code when two are; 2^-127 below that; past 2^127 and negative: NaN
  * - fp32 to an integer: round to nearest even, saturate; NaN gives 0
  * - a NaN that arithmetic or a conversion produces is the positive quiet NaN
  * - maximum and minimum give NaN when an input is NaN
@@ -17,6 +19,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "neuron/isa.h"
 
 /* Columns and rows of the block of a matrix product that num_ops.matmul() makes. */
 #define NUM_NR	32
@@ -35,6 +39,12 @@ extern const struct num_dtype num_dtypes[32];
 static inline const struct num_dtype *num_dtype(unsigned int code)
 {
 	return &num_dtypes[code < 32 ? code : 0];
+}
+
+/* Four values in one element: only the MX instructions look inside. */
+static inline bool num_packed(unsigned int code)
+{
+	return code >= NEURON_DTYPE_FLOAT8_E5M2_X4 && code <= NEURON_DTYPE_FLOAT4_E2M1FN_X4;
 }
 
 struct num_alu {
@@ -63,6 +73,7 @@ static inline const struct num_alu *num_alu(unsigned int code)
  * @reduce: op over @n > 0 elements, in the order described at num_reduce()
  * @matmul: acc[NUM_MR][NUM_NR] = sum over k of w[k][NUM_MR] x[k * ldx ..][NUM_NR]: each
  *	element by fused multiply-add from 0 in increasing k
+ * @fma: acc[i] = fused multiply-add of @w, x[i] and acc[i]
  * @put: @rows x @cols of such a block to fp32 memory, @stride bytes from row to row;
  *	@add: added to what is there
  *
@@ -79,6 +90,7 @@ struct num_ops {
 	void (*act)(unsigned int fn, float *dst, const float *a, size_t n);
 	float (*reduce)(unsigned int op, const float *a, size_t n);
 	void (*matmul)(float *acc, const float *w, const float *x, size_t ldx, unsigned int k);
+	void (*fma)(float *acc, float w, const float *x, size_t n);
 	void (*put)(void *dst, size_t stride, const float *acc, unsigned int rows,
 		    unsigned int cols, bool add);
 };
@@ -91,6 +103,18 @@ const struct num_ops *num_ops_variant(unsigned int i);
 /* One element of @dtype as fp32 and back; for scalars. */
 float num_get(unsigned int dtype, const void *src);
 void num_put(unsigned int dtype, void *dst, float value);
+
+/**
+ * num_unpack() - values of packed MX elements as fp32
+ * @ops: row functions
+ * @dtype: packed type
+ * @dst: value q of the elements goes to @dst[q], @n of them
+ * @src: elements, one after the other
+ * @n: their number
+ * @scratch: @n bytes
+ */
+void num_unpack(const struct num_ops *ops, unsigned int dtype, float *const dst[4],
+		const void *src, size_t n, uint8_t *scratch);
 
 /* Stochastic rounding: rounds up with the probability that the lost bits say. */
 void num_store_sr(unsigned int dtype, void *dst, ptrdiff_t step, const float *src, size_t n,

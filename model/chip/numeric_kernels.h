@@ -67,6 +67,14 @@ MATH_FN float f_from_tf32(uint32_t u)
 	return (u & 0x7fffffffu) > 0x7f800000u ? f_from(F_NAN_BITS) : f_from(r);
 }
 
+/* OCP MX scale: 2^(code - 127), the smallest of which is subnormal in fp32. */
+MATH_FN float f_from_e8m0(uint8_t c)
+{
+	uint32_t u = c ? (uint32_t)c << 23 : 0x00400000u;
+
+	return f_from(c == 0xff ? F_NAN_BITS : u);
+}
+
 #define f_from_fp16(h)	f_expand(h, 16, 10, 15, true)
 #define f_from_e3m4(h)	f_expand(h, 8, 4, 3, true)
 #define f_from_e4m3(h)	f_expand(h, 8, 3, 7, true)
@@ -142,6 +150,18 @@ MATH_FN uint32_t f_to_u32(float x)
 	return x >= 0x1p32f ? UINT32_MAX : r;
 }
 
+/* The nearest power of two; of two, the even code. Not below 2^-127; else NaN. */
+MATH_FN uint8_t f_to_e8m0(float x)
+{
+	uint32_t u = f_bits(x);
+	uint32_t r = (u + 0x3fffffu + (u >> 23 & 1)) >> 23;
+
+	/* Between 2^-127 and 2^-126 there are subnormals: half way is 3 * 2^-128. */
+	r = u < 0x00800000u ? u > 0x00600000u : r;
+	r = u == 0x80000000u ? 0 : r;
+	return u > 0x80000000u || r > 0xff ? 0xff : r;
+}
+
 #define f_to_fp16(x)	f_shrink(x, 16, 10, 15, true)
 #define f_to_e3m4(x)	f_shrink(x, 8, 4, 3, true)
 #define f_to_e4m3(x)	f_shrink(x, 8, 3, 7, true)
@@ -205,6 +225,7 @@ MATH_FN void k_load(unsigned int dtype, float *restrict dst, const void *src, pt
 	case NEURON_DTYPE_FLOAT8_E4M3:	LOAD_ROW(uint8_t, f_from_e4m3(v)); break;
 	case NEURON_DTYPE_FLOAT8_E5M2:	LOAD_ROW(uint8_t, f_from_e5m2(v)); break;
 	case NEURON_DTYPE_FLOAT8_E4M3FN: LOAD_ROW(uint8_t, f_from_fn(v)); break;
+	case NEURON_DTYPE_FLOAT8_E8M0FNU: LOAD_ROW(uint8_t, f_from_e8m0(v)); break;
 	}
 }
 
@@ -228,6 +249,7 @@ MATH_FN void k_store(unsigned int dtype, void *dst, ptrdiff_t step, const float 
 	case NEURON_DTYPE_FLOAT8_E4M3:	STORE_ROW(uint8_t, f_to_e4m3(x)); break;
 	case NEURON_DTYPE_FLOAT8_E5M2:	STORE_ROW(uint8_t, f_to_e5m2(x)); break;
 	case NEURON_DTYPE_FLOAT8_E4M3FN: STORE_ROW(uint8_t, f_to_fn(x)); break;
+	case NEURON_DTYPE_FLOAT8_E8M0FNU: STORE_ROW(uint8_t, f_to_e8m0(x)); break;
 	}
 }
 
@@ -391,6 +413,14 @@ MATH_FN float k_reduce(unsigned int op, const float *a, size_t n)
 	if (op == NEURON_ALU_ABS_MAX || op == NEURON_ALU_ABS_MIN)
 		lane[0] = f_abs(lane[0]);
 	return f_canon(lane[0]);
+}
+
+MATH_FN void k_fma(float *restrict acc, float w, const float *restrict x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] = __builtin_fmaf(w, x[i], acc[i]);
 }
 
 /* A block of a matrix product to PSUM, in place or added. */

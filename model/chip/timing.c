@@ -197,26 +197,39 @@ static bool strided(const struct stream *s)
 }
 
 /*
- * PE: a pass of N moving columns; fp32 makes four passes. Nstat/4 cycles load the
- * weights, fp32 Nstat.
+ * Passes of the array that a product takes. [stub] fp32 makes four; with a hint that
+ * an operand is all 0 and 1, and in a transpose (v3), two.
+ */
+static unsigned int pe_passes(const struct stream *s)
+{
+	unsigned int flags = s->cur->w.flags;
+
+	if (s->op[1].dtype != NEURON_DTYPE_FLOAT32)
+		return 1;
+	if (flags & (NEURON_FLAG_ONEZERO_STATIONARY | NEURON_FLAG_ONEZERO_MOVING) ||
+	    (flags & NEURON_FLAG_TRANSPOSE && s->x->job->nc_version >= 3))
+		return 2;
+	return 4;
+}
+
+/*
+ * PE: a pass takes N moving columns, be they of two rows (double row), of four (MX) or
+ * of up to four that one in CR is kept of (sparse). Nstat/4 cycles load the weights,
+ * fp32 Nstat.
  */
 static uint32_t pe_cycles(const struct stream *s)
 {
-	const struct pe *pe = stream_core((struct stream *)s)->pe;
-	bool fp32;
 	uint32_t m, n;
 
 	if (s->cur->row->cost == NEURON_COST_LDWEIGHTS) {
-		m = s->op[1].n;
-		fp32 = s->op[1].dtype == NEURON_DTYPE_FLOAT32;
-		return fp32 ? m : (m + 3) / 4;
+		m = pe_columns(s);
+		return s->op[1].dtype == NEURON_DTYPE_FLOAT32 ? m : (m + 3) / 4;
 	}
-	m = pe->buf[pe->pending ? !pe->active : pe->active].m;
+	m = pe_weights_of(s)->m;
 	n = s->op[0].n;
 	if (m > 64)
 		m = 64;
-	fp32 = s->op[1].dtype == NEURON_DTYPE_FLOAT32;
-	return (m > n ? m : n) * (fp32 ? 4 : 1);
+	return (m > n ? m : n) * pe_passes(s);
 }
 
 uint32_t timing_cycles(const struct stream *s)

@@ -194,6 +194,18 @@ struct neuron_imm {
 #define NEURON_FLAG_INDIRECT	(1u << 11)	/* v4: a last word gives index tiles */
 #define NEURON_FLAGS		0xfffu
 
+/*
+ * aux of LDWEIGHTS and MATMUL: the part of the array that they use, in units of 32
+ * rows or columns; sizes 1 (v3), 2 and 4, positions multiples of them. 0: all of it.
+ */
+#define NEURON_TILE_ROW_SHIFT	0	/* four bits each */
+#define NEURON_TILE_COLUMN_SHIFT 4
+#define NEURON_TILE_ROWS_SHIFT	8
+#define NEURON_TILE_COLUMNS_SHIFT 12
+
+/* aux of QUANTIZE_MX: the scale rule that nki.isa had before SDK 2.31. */
+#define NEURON_MX_OLD_SCALE	1u
+
 /* aux of a DMA instruction. */
 #define NEURON_DMA_QUEUE_MASK	0xffu		/* queue */
 #define NEURON_DMA_PRIORITY_SHIFT 8		/* two bits: 0 high to 3 */
