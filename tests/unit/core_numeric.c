@@ -207,6 +207,128 @@ TEST(encode_random_and_special)
 	}
 }
 
+/* --- MX types ------------------------------------------------------------------------------ */
+
+/* OCP MX 1.0: E8M0 is 2^(code - 127), 255 is NaN. */
+TEST(e8m0)
+{
+	unsigned int code, k, i;
+	uint8_t got;
+
+	for (code = 0; code < 255; code++) {
+		uint8_t c = code;
+		float v = ldexp(1, (int)code - 127), mid = 1.5 * v;
+		float next = nextafterf(mid, INFINITY), prev = nextafterf(mid, 0);
+
+		ASSERT_EQ(num_get(NEURON_DTYPE_FLOAT8_E8M0FNU, &c), v);
+		num_put(NEURON_DTYPE_FLOAT8_E8M0FNU, &got, v);
+		ASSERT_EQ(got, code);
+		num_put(NEURON_DTYPE_FLOAT8_E8M0FNU, &got, prev);
+		ASSERT_EQ(got, code);
+		num_put(NEURON_DTYPE_FLOAT8_E8M0FNU, &got, next);
+		ASSERT_EQ(got, code + 1);
+		num_put(NEURON_DTYPE_FLOAT8_E8M0FNU, &got, mid);
+		ASSERT_EQ(got, code + code % 2);
+	}
+	got = 255;
+	ASSERT_TRUE(isnan(num_get(NEURON_DTYPE_FLOAT8_E8M0FNU, &got)));
+	/* Nearest of all by search. */
+	for (k = 0; k < 100000; k++) {
+		float x = random_float();
+		double best = INFINITY;
+		unsigned int want = 255;
+
+		num_put(NEURON_DTYPE_FLOAT8_E8M0FNU, &got, x);
+		for (i = 0; i < 255 && x >= 0 && x < 0x1.8p127f; i++) {
+			double d = fabs(ldexp(1, (int)i - 127) - x);
+
+			if (d < best || (d == best && i % 2 == 0)) {
+				best = d;
+				want = i;
+			}
+		}
+		if (x == 0x1.8p127f)
+			want = 254;
+		ASSERT_EQ(got, want) {
+			TH_LOG("%a gives %u, expected %u", x, got, want);
+		}
+	}
+}
+
+/* Order and values of packed elements: every code in every place. */
+TEST(packed)
+{
+	/* OCP MX 1.0, table of E2M1. */
+	static const float e2m1[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+	float out[4][256];
+	float *const to[4] = { out[0], out[1], out[2], out[3] };
+	uint8_t scratch[256], in[1024];
+	const struct num_ops *o;
+	unsigned int i, q, v;
+
+	for (v = 0; (o = num_ops_variant(v)); v++) {
+		for (i = 0; i < 1024; i++)
+			in[i] = i / 4 + i % 4 * 64;
+		num_unpack(o, NEURON_DTYPE_FLOAT8_E4M3FN_X4, to, in, 256, scratch);
+		for (i = 0; i < 1024; i++) {
+			double want = ref_decode(&formats[5], in[i]);
+
+			ASSERT_TRUE(isnan(want) ? isnan(out[i % 4][i / 4]) : out[i % 4][i / 4] == want);
+		}
+		num_unpack(o, NEURON_DTYPE_FLOAT8_E5M2_X4, to, in, 256, scratch);
+		for (i = 0; i < 1024; i++) {
+			double want = ref_decode(&formats[4], in[i]);
+
+			ASSERT_TRUE(isnan(want) ? isnan(out[i % 4][i / 4]) : out[i % 4][i / 4] == want);
+		}
+		for (i = 0; i < 16; i++) {
+			in[2 * i] = i | (15 - i) << 4;
+			in[2 * i + 1] = ((i + 5) & 15) | ((i + 9) & 15) << 4;
+		}
+		num_unpack(o, NEURON_DTYPE_FLOAT4_E2M1FN_X4, to, in, 16, scratch);
+		for (i = 0; i < 16; i++) {
+			unsigned int code[4] = { i, 15 - i, (i + 5) & 15, (i + 9) & 15 };
+
+			for (q = 0; q < 4; q++) {
+				float want = code[q] & 8 ? -e2m1[code[q] & 7] : e2m1[code[q] & 7];
+
+				ASSERT_EQ(to_bits(out[q][i]), to_bits(want));
+			}
+		}
+	}
+}
+
+/* Every value of every 8 and 16 bit type to every other type, by way of fp32. */
+TEST(every_conversion)
+{
+	static const unsigned int ints[] = { NEURON_DTYPE_INT8, NEURON_DTYPE_UINT8, NEURON_DTYPE_INT16,
+					     NEURON_DTYPE_UINT16, NEURON_DTYPE_INT32, NEURON_DTYPE_UINT32 };
+	static const double lo[] = { -128, 0, -32768, 0, -2147483648.0, 0 };
+	static const double hi[] = { 127, 255, 32767, 65535, 2147483647.0, 4294967295.0 };
+	unsigned int i, k;
+	uint32_t code, v;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		for (code = 0; code < 1u << formats[i].width; code++) {
+			double x = ref_decode(&formats[i], code);
+
+			for (k = 0; k < sizeof(formats) / sizeof(formats[0]); k++)
+				ASSERT_TRUE(encodes(_metadata, &formats[k], x));
+			for (k = 0; k < 6; k++) {
+				double r = isnan(x) ? 0 : fmin(fmax(nearbyint(x), lo[k]), hi[k]);
+
+				v = 0;
+				num_put(ints[k], &v, x);
+				ASSERT_EQ(v, (uint32_t)(int64_t)r & (k / 2 == 0 ? 0xff : k / 2 == 1 ? 0xffff : ~0u));
+			}
+		}
+	}
+	/* All values of the 8 and 16 bit integers. */
+	for (code = 0; code < 65536 + 32768; code++)
+		for (k = 0; k < sizeof(formats) / sizeof(formats[0]); k++)
+			ASSERT_TRUE(encodes(_metadata, &formats[k], (int)code - 32768));
+}
+
 /* The published trap: 240 is the largest E4M3 of Trn1 and Trn2, 448 of E4M3FN. */
 TEST(the_two_e4m3)
 {
@@ -673,6 +795,44 @@ TEST(stochastic_rounding)
 	x = -1.0078125f;
 	num_store_sr(NEURON_DTYPE_BFLOAT16, &h, 2, &x, 1, &seed);
 	ASSERT_EQ(num_get(NEURON_DTYPE_BFLOAT16, &h), x);
+}
+
+/* Every type: the share that goes up is what the lost bits say, and the bits are defined. */
+TEST(stochastic_rounding_of_every_type)
+{
+	const unsigned int n = 20000;
+	unsigned int i, k, f;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		const struct format *t = &formats[i];
+
+		for (f = 1; f < 8; f++) {
+			uint64_t seed = 1000 * i + f, state = seed;
+			double step = ldexp(1, -(int)t->man), p = f / 8.0;
+			float x = (f % 2 ? -1 : 1) * (1 + p * step);
+			unsigned int up = 0;
+
+			for (k = 0; k < n; k++) {
+				uint64_t z = state += 0x9e3779b97f4a7c15ull;
+				uint32_t got = 0;
+				double r, y;
+
+				num_store_sr(t->dtype, &got, 4, &x, 1, &seed);
+				y = ref_decode(t, got);
+				/* splitmix64, as published; then the rule of arithmetic.rst. */
+				z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+				z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+				r = ((z ^ (z >> 31)) >> 11) * 0x1p-53;
+				ASSERT_EQ(y, floor(x / step + r) * step);
+				up += y > x;
+			}
+			/* Of a negative one up is the near side. Five deviations of a binomial. */
+			p = x < 0 ? 1 - p : p;
+			ASSERT_LT(fabs((double)up / n - p), 5 * sqrt(p * (1 - p) / n)) {
+				TH_LOG("%s: %u of %u up, expected %g", num_dtype(t->dtype)->name, up, n, p);
+			}
+		}
+	}
 }
 
 TEST_HARNESS_MAIN
