@@ -268,6 +268,11 @@ bool select_acc_prepare(struct stream *s)
 		return true;
 	if (s->cur->w.acc > NEURON_ACC_RESET_REDUCE || s->cur->w.acc == NEURON_ACC_RESET)
 		return exec_bad(s, 11, s->cur->w.acc, NEURON_ACC_RESET_REDUCE);
+	/* Published: the data is no tf32 or 32-bit integer, the predicate has 8 or 16 bits. */
+	if (s->op[1].bytes == 4 && s->op[1].dtype != NEURON_DTYPE_FLOAT32)
+		return exec_bad(s, 1, s->op[1].dtype, NEURON_DTYPE_FLOAT32);
+	if (s->op[2].bytes > 2)
+		return exec_bad(s, 2, s->op[2].dtype, NEURON_DTYPE_UINT16);
 	return one_of(s, 2, OP(MAXIMUM)) && acc_command(s, NEURON_ACC_REDUCE, 0);
 }
 

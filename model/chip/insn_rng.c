@@ -125,6 +125,9 @@ bool rng_prepare(struct stream *s)
 		return exec_bad(s, 1, s->op[1].n, s->op[0].n);
 	if (s->op[1].dtype != s->op[0].dtype)
 		return exec_bad(s, 1, s->op[1].dtype, s->op[0].dtype);
+	if (!num_dtype(s->op[0].dtype)->is_float && s->imm[0].vector &&
+	    s->imm[0].vec.dtype != NEURON_DTYPE_FLOAT32)
+		return exec_bad(s, 4, s->imm[0].vec.dtype, NEURON_DTYPE_FLOAT32);
 	return s->imm[0].present || exec_bad(s, 4, NEURON_IMM_NONE, NEURON_IMM_F32);
 }
 

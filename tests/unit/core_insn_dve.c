@@ -352,6 +352,35 @@ void row_SELECT(meta *_metadata)
 			want[i][k] = c[i][k] != 0 ? a[i][k] : -7;
 	fetch(got, F32, 0, 64, B, 99);
 	compare(_metadata, 64, 99, 0);
+	/* select_reduce: the largest of what was selected, where the predicate is zero too. */
+	prog_reset(p);
+	w.flags = htole16(NEURON_FLAG_REVERSE_PRED);
+	w.imm[0] = imm_f32(0.75f);
+	w.acc = NEURON_ACC_RESET_REDUCE;
+	w.op[2] = NEURON_ALU_MAXIMUM;
+	prog_add(p, 0, DVE, &w);
+	struct neuron_insn out = insn_new(NEURON_OP_DVE_READ_ACC);
+
+	out.ap[0] = row(F32, 64, D, 1);
+	prog_add(p, 0, DVE, &out);
+	run(_metadata);
+	for (i = 0; i < 64; i++) {
+		want[i][0] = -INFINITY;
+		for (k = 0; k < 99; k++)
+			want[i][0] = fmax(want[i][0], c[i][k] == 0 ? a[i][k] : 0.75);
+	}
+	fetch(got, F32, 0, 64, D, 1);
+	compare(_metadata, 64, 1, 0);
+	/* Published limits of its types. */
+	prog_reset(p);
+	w.ap[1].dtype = I32;
+	prog_add(p, 0, DVE, &w);
+	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
+	prog_reset(p);
+	w.ap[1].dtype = BF16;
+	w.ap[2].dtype = NEURON_DTYPE_UINT32;
+	prog_add(p, 0, DVE, &w);
+	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
 }
 
 void row_TRANSPOSE32(meta *_metadata)

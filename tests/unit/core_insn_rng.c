@@ -229,4 +229,14 @@ void row_DROPOUT(meta *_metadata)
 	w.ap[0].dtype = F32;
 	prog_add(p, 0, DVE, &w);
 	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
+	/* Integers: a probability in fp32. */
+	prog_reset(p);
+	w.ap[0].dtype = w.ap[1].dtype = NEURON_DTYPE_UINT16;
+	w.imm[0] = imm_vec(SBUF, BF16, 0, B);
+	prog_add(p, 0, DVE, &w);
+	expect_fault(_metadata, NEURON_FAULT_BAD_OPERAND);
+	prog_reset(p);
+	w.imm[0].dtype = F32;
+	prog_add(p, 0, DVE, &w);
+	run(_metadata);
 }
