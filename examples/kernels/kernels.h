@@ -89,4 +89,14 @@ void kernel_moe_router(struct nki_kernel *k, unsigned int D, unsigned int E, uns
 /* token[128, 1] uint32: place of the largest of logits[128, V] fp32; 8 <= V < 2^24 */
 void kernel_argmax(struct nki_kernel *k, unsigned int V);
 
+/*
+ * c[M, N] fp32 = a b, contracted over K, in MXFP8 (Trn3): a[K / 4, M] packed E4M3 with
+ * a_scale[K / 32, M] E8M0; b[K / 4, N, 4] bf16, quantised on the chip. M <= 128, even;
+ * N <= 512; K multiple of 512.
+ */
+void kernel_gemm_mxfp8(struct nki_kernel *k, unsigned int M, unsigned int N, unsigned int K);
+
+/* The same in MXFP4: a, b packed E2M1 with a_scale, b_scale. */
+void kernel_gemm_mxfp4(struct nki_kernel *k, unsigned int M, unsigned int N, unsigned int K);
+
 #endif /* KERNELS_H */

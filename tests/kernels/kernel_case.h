@@ -68,7 +68,7 @@ struct kernel_case {
 #define KERNEL_CASES(X) \
 	X(gemm) X(softmax) X(layernorm) X(rmsnorm) X(attention) X(rope) X(mlp_gelu) X(mlp_swiglu) \
 	X(embedding) X(conv2d) X(adam) X(sr_update) X(mamba) \
-	X(moe_router) X(argmax)
+	X(moe_router) X(argmax) X(gemm_mxfp8) X(gemm_mxfp4)
 
 #define DECLARE_CASE(name) extern const struct kernel_case case_##name;
 KERNEL_CASES(DECLARE_CASE)
