@@ -97,6 +97,16 @@ static void put_argument(struct text *t, const struct nrt_model *m,
 	    arg->size, f->size, (long long)f->addr);
 }
 
+/* Streams that wait, 8 * core + engine. */
+static void put_waiting(struct text *t, uint64_t mask)
+{
+	for (unsigned int i = 0; i < 64; i++) {
+		if (mask >> i & 1)
+			put(t, "%s core %u %s", mask & ((1ull << i) - 1) ? "," : "; waiting:", i / 8,
+			    engine_name(i % 8));
+	}
+}
+
 static void put_bytes(struct text *t, const struct neuron_fault_record *f)
 {
 	const char *space = f->space < ARRAY_SIZE(spaces) ? spaces[f->space] : "?";
@@ -137,6 +147,7 @@ static void put_details(struct text *t, const struct nrt_model *m,
 	case NEURON_FAULT_DEADLOCK:
 		put(t, ", waits for semaphore %u to be %llu; last update by %s", f->index,
 		    f->value, engine_name(f->other_engine));
+		put_waiting(t, f->waiting);
 		break;
 	case NEURON_FAULT_BAD_OPERAND:
 		put(t, ", operand %u, limit %llu", f->index, f->value);

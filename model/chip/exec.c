@@ -526,6 +526,19 @@ bool exec_poll(struct exec *x)
 	return true;
 }
 
+/* Streams that wait, 8 * core + engine. */
+static uint64_t waiting(const struct exec *x)
+{
+	uint64_t mask = 0;
+	unsigned int c, e;
+
+	for (c = 0; c < x->cores; c++)
+		for (e = 1; e < STREAMS; e++)
+			if (x->core[c]->stream[e].phase == PHASE_BLOCKED)
+				mask |= 1ull << (8 * c + e);
+	return mask;
+}
+
 static void deadlock(struct exec *x)
 {
 	unsigned int c, e;
@@ -541,6 +554,7 @@ static void deadlock(struct exec *x)
 				continue;
 			x->now = x->end;
 			f = exec_fault(x, s, NEURON_FAULT_DEADLOCK);
+			f->waiting = htole64(waiting(x));
 			w = &s->cur->w.wait[0];
 			if (!w->cond || sync_wait_holds(s, 0))
 				w = &s->cur->w.wait[1];

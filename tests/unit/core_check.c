@@ -520,6 +520,95 @@ TEST_F(strict, act_accumulator)
 	ASSERT_EQ(prog_run(p), NEURON_FAULT_ACC_UNDEFINED);
 }
 
+/* --- scratch, memories of one engine, deadlocks -------------------------------------------- */
+
+TEST_F(strict, scratch_in_hbm)
+{
+	struct prog *p = self->p;
+	unsigned int scratch;
+
+	for (scratch = 0; scratch < 2; scratch++) {
+		prog_reset(p);
+		p->flags = NEURON_JOB_STRICT;
+		prog_arg(p, 32 * 256, NEURON_ARG_READ | NEURON_ARG_WRITE |
+			 (scratch ? NEURON_ARG_SCRATCH : 0));
+		load(p, SP, 1, 0, 0, 64, no_wait, no_update);
+		ASSERT_EQ(prog_run(p), scratch ? NEURON_FAULT_UNINITIALIZED : NEURON_FAULT_NONE);
+	}
+	EXPECT_EQ(le64toh(FAULT(p)->addr), le64toh(p->arg[0].va));
+	/* Written before, in order. */
+	prog_reset(p);
+	p->flags = NEURON_JOB_STRICT;
+	prog_arg(p, 32 * 256, NEURON_ARG_READ | NEURON_ARG_WRITE | NEURON_ARG_SCRATCH);
+	set(p, DVE, 1, 0, 64, no_wait, update_add(5, 1));
+	store(p, SP, 2, 0, 0, 64, wait_ge(5, 1));
+	load(p, SP, 3, 0, 4096, 64, no_wait, no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_NONE);
+}
+
+TEST(sbuf_of_one_engine)
+{
+	unsigned int nc, ordered;
+
+	for (nc = 2; nc <= 4; nc++) {
+		struct prog *p = prog_new(nc, 1);
+
+		for (ordered = 0; ordered < 2; ordered++) {
+			prog_reset(p);
+			p->flags = NEURON_JOB_STRICT;
+			set(p, DVE, 1, 0, 64, no_wait, update_add(5, 1));
+			set(p, POOL, 2, 4096, 64, ordered ? wait_ge(5, 1) : no_wait, no_update);
+			EXPECT_EQ(prog_run(p), nc == 2 && !ordered ? NEURON_FAULT_SBUF_CONFLICT :
+								      NEURON_FAULT_NONE);
+		}
+		prog_free(p);
+	}
+}
+
+TEST(psum_of_one_engine)
+{
+	unsigned int nc, ordered, e;
+
+	for (nc = 2; nc <= 4; nc++) {
+		struct prog *p = prog_new(nc, 1);
+
+		for (ordered = 0; ordered < 2; ordered++) {
+			prog_reset(p);
+			p->flags = NEURON_JOB_STRICT;
+			set(p, DVE, 1, 0, 64, no_wait, update_add(5, 1));
+			semaphore(p, ACT, wait_ge(5, 1), no_update);
+			for (e = 0; e < 2; e++) {
+				struct neuron_insn w = insn_new(e ? NEURON_OP_ACTIVATE : NEURON_OP_MEMSET);
+
+				w.debug_id = htole32(2 + e);
+				w.ap[0] = ap_row(PSUM, F32, 0, 32, e * 2048, 64);
+				if (e)
+					w.ap[1] = ap_row(SBUF, F32, 0, 32, 0, 64);
+				w.imm[0] = imm_f32(1);
+				if (e && ordered)
+					w.wait[0] = wait_ge(6, 1);
+				if (!e)
+					w.update = update_add(6, 1);
+				prog_add(p, 0, e ? ACT : DVE, &w);
+			}
+			EXPECT_EQ(prog_run(p), nc == 2 && !ordered ? NEURON_FAULT_PSUM_CONFLICT :
+								      NEURON_FAULT_NONE);
+		}
+		prog_free(p);
+	}
+}
+
+TEST_F(strict, deadlock_names_all)
+{
+	struct prog *p = self->p;
+
+	semaphore(p, DVE, wait_ge(5, 1), update_add(6, 1));
+	semaphore(p, ACT, wait_ge(6, 1), update_add(5, 1));
+	semaphore(p, SP, no_wait, no_update);
+	ASSERT_EQ(prog_run(p), NEURON_FAULT_DEADLOCK);
+	EXPECT_EQ(le64toh(FAULT(p)->waiting), 1ull << DVE | 1ull << ACT);
+}
+
 /* --- loops, costs, jitter ------------------------------------------------------------------ */
 
 /* Ping-pong in a loop with counts that balance; strict mode's memory stays bounded. */

@@ -434,6 +434,7 @@ enum neuron_space {
  * @size: bytes
  * @value: expected semaphore value, or the limit that was broken
  * @ticks: modelled time of the fault
+ * @waiting: DEADLOCK: streams that wait, bit 8 * core + engine
  */
 struct neuron_fault_record {
 	__le16 code;
@@ -451,7 +452,7 @@ struct neuron_fault_record {
 	__le64 size;
 	__le64 value;
 	__le64 ticks;
-	__le64 reserved;
+	__le64 waiting;
 };
 
 /**
