@@ -286,6 +286,21 @@ class Programs(unittest.TestCase):
 class Instructions(unittest.TestCase):
     """Instructions of the second half of nki.isa, with the documents' examples."""
 
+    def test_match_replace(self):
+        @nki.jit
+        def kernel(data, vals):
+            out = nl.ndarray(data.shape, data.dtype, buffer=nl.shared_hbm)
+            at = nl.ndarray((1, 8), nl.uint32, buffer=nl.shared_hbm)
+            t = nl.ndarray(data.shape, data.dtype, buffer=nl.sbuf)
+            idx = nl.ndarray((1, 8), nl.uint32, buffer=nl.sbuf)
+            nisa.nc_match_replace8(dst=t, data=nl.load(data), vals=nl.load(vals), imm=-5.0, dst_idx=idx)
+            nl.store(out, t)
+            nl.store(at, idx)
+            return out, at
+        out, at = kernel(nki.array([[1.0, 2, 3, 4] + [8] * 7]), nki.array([[3.0] + [8] * 7]))
+        self.assertEqual(at.flat(), [2, 10, 9, 8, 7, 6, 5, 4])
+        self.assertEqual(out.flat(), [1, 2, -5, 4] + [-5] * 7)
+
     def test_while_loop(self):
         """As many passes as a number in HBM says."""
         @nki.jit
