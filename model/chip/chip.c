@@ -71,12 +71,62 @@ bool chip_dma_write(struct neuron_chip *chip, uint64_t addr, const void *buf, si
 	return chip->host.dma_write(chip->opaque, addr, buf, len) == 0;
 }
 
+void chip_wait_begin(struct neuron_chip *chip)
+{
+	if (chip->host.wait)
+		chip->host.wait(chip->opaque, true);
+}
+
+void chip_wait_end(struct neuron_chip *chip)
+{
+	if (chip->host.wait)
+		chip->host.wait(chip->opaque, false);
+}
+
+/* The copy that this thread is in. */
+static _Thread_local struct {
+	struct neuron_chip *chip;
+	unsigned int depth;
+	uint32_t vectors;	/* to raise when it is over */
+} in_dma;
+
+bool chip_in_dma(void)
+{
+	return in_dma.depth;
+}
+
+void chip_dma_enter(struct neuron_chip *chip)
+{
+	if (!in_dma.depth++)
+		in_dma.chip = chip;
+}
+
+void chip_dma_leave(void)
+{
+	struct neuron_chip *chip = in_dma.chip;
+	uint32_t vectors = in_dma.vectors;
+	unsigned int i;
+
+	if (--in_dma.depth)
+		return;
+	in_dma.chip = NULL;
+	in_dma.vectors = 0;
+	for (i = 0; vectors; i++, vectors >>= 1) {
+		if (vectors & 1)
+			chip_raise(chip, i);
+	}
+}
+
 /*
  * A host may block in its callback on a lock whose holder resets the chip, so
  * reset does not wait for these; neuron_chip_idle() and neuron_chip_free() do.
  */
 void chip_raise(struct neuron_chip *chip, unsigned int vector)
 {
+	if (chip == in_dma.chip && vector < NEURON_MAX_VECTORS) {
+		in_dma.vectors |= 1u << vector;
+		return;
+	}
 	if (!chip->host.irq || vector >= chip->vectors || !can_master(chip) ||
 	    chip_inject_hit(chip, CHIP_INJECT_IRQ_LOST, chip_site_vector(vector)))
 		return;
@@ -234,8 +284,8 @@ static const char *check_config(const struct neuron_chip_config *config)
 	struct chip_profile p;
 
 	if (!chip_profile_get(config->arch, config->revision, &p))
-		return "unknown chip: must be trn1, inf2, trn2 or trn3";
-	if (config->routing_id >= 144)
+		return "unknown chip: must be trn1, inf2, trn2, trn3 or trn3b";
+	if (config->routing_id >= NEURON_CHIP_MAX_ROUTING_ID)
 		return "routing id out of range: must be 0 to 143";
 	if (config->vectors > NEURON_MAX_VECTORS)
 		return "too many interrupt vectors: must be 1 to 9 (0: 9)";
@@ -292,6 +342,7 @@ void neuron_chip_free(struct neuron_chip *chip)
 	if (!chip)
 		return;
 	neuron_chip_bus_master(chip, false);
+	neuron_chip_disconnect(chip);
 	neuron_chip_reset(chip, NEURON_CHIP_RESET_BUS);
 	pthread_mutex_lock(&chip->idle_lock);
 	while (chip->busy || chip->irqs)

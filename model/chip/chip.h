@@ -28,6 +28,7 @@
 #define CHIP_MAX_ENGINES	132
 #define CHIP_UDMA_GROUPS	8
 #define CHIP_WINDOWS		40
+#define CHIP_FABRIC_MAX		16
 #define CHIP_MAX_LINKS		4
 #define CHIP_RING_ORDER_MAX	12
 #define CHIP_TPB_WINDOW		0x4000000ull
@@ -46,14 +47,45 @@ struct chip_pool_work {
 
 /* --- profile.c: what differs between generations ------------------------------ */
 
+enum chip_fabric_shape {
+	CHIP_FABRIC_TORUS,	/* 4 x 4 */
+	CHIP_FABRIC_RING,
+	CHIP_FABRIC_ALL,	/* everybody with everybody */
+};
+
+/**
+ * struct chip_fabric - links of the chips of a server
+ * @shape: who is next to whom, by device number
+ * @size: chips that are linked; routing ids n x size and up make a group
+ * @user: device number of a routing id in the group, as the public driver counts
+ * @rate: bytes per nanosecond of a link, one direction
+ * @latency_ns: of a transfer
+ */
+struct chip_fabric {
+	enum chip_fabric_shape shape;
+	unsigned int size;
+	uint8_t user[CHIP_FABRIC_MAX];
+	unsigned int rate;
+	unsigned int latency_ns;
+};
+
 /**
  * struct chip_profile - one generation at one PCI revision
  * @hbm_size: live bytes of a stack
  * @hbm_stride: distance of two stacks in BAR4
  * @udma: runs of UDMA engines in BAR0
  * @window: BAR0 blocks that DMA and the mailbox reach at a device address
+ * @link_dpa: first window of a link; the others follow, 1 << @link_shift apart. 0: none
+ * @fabric: where the links lead
+ * @reset_dma_shift: in the map of a TPB reset, first bit of the groups of 16 UDMA engines
+ * @qemu_reset_any: any value of the revision 0xff register resets the device
  */
 struct chip_profile {
+	uint64_t link_dpa;
+	unsigned int link_shift;
+	struct chip_fabric fabric;
+	unsigned int reset_dma_shift;
+	bool qemu_reset_any;
 	const char *name;
 	uint16_t device_id;
 	unsigned int nc_version;
@@ -216,6 +248,13 @@ struct chip_core_state {
 
 struct chip_udma_engine;
 
+/* One end of a link; under the lock of link.c. */
+struct chip_link {
+	struct neuron_chip *peer;	/* NULL: not connected */
+	unsigned int peer_link;
+	uint64_t bytes, transfers, ticks;
+};
+
 struct neuron_chip {
 	struct chip_profile profile;
 	struct neuron_chip_host host;
@@ -268,6 +307,9 @@ struct neuron_chip {
 	struct chip_udma_engine *_Atomic engine[CHIP_MAX_ENGINES];
 	atomic_uint udma_irq[CHIP_MAX_ENGINES * NEURON_UDMA_QUEUES];
 
+	struct chip_link link[CHIP_MAX_LINKS];
+	unsigned int link_users;	/* copies of peers that are in this chip's memory */
+
 	struct chip_ram ram;
 	struct chip_faults faults;
 
@@ -299,6 +341,20 @@ void chip_raise(struct neuron_chip *chip, unsigned int vector);
  * a copy, which a reset waits for, perhaps with a lock that the host's irq() needs.
  */
 void chip_raise_admin(struct neuron_chip *chip);
+/*
+ * Around waiting for threads of the chip, no lock held: the host may have to give up a
+ * lock that its callbacks take.
+ */
+void chip_wait_begin(struct neuron_chip *chip);
+void chip_wait_end(struct neuron_chip *chip);
+/*
+ * Around a copy of @chip on this thread. What the copy writes to registers must not
+ * wait for copies, and its interrupts are raised at the end. No lock may be held when
+ * it leaves.
+ */
+void chip_dma_enter(struct neuron_chip *chip);
+void chip_dma_leave(void);
+bool chip_in_dma(void);
 void chip_busy_get(struct neuron_chip *chip);
 /* The caller must not touch the chip afterwards. */
 void chip_busy_put(struct neuron_chip *chip);
@@ -310,24 +366,47 @@ enum chip_target {
 	CHIP_TARGET_HBM,
 	CHIP_TARGET_HOST,
 	CHIP_TARGET_TPB,
-	CHIP_TARGET_REG,	/* readable by the mailbox only */
+	CHIP_TARGET_REG,	/* whole registers */
+	CHIP_TARGET_LINK,	/* another chip; only for chip_place_copy() */
+};
+
+enum chip_copy {
+	CHIP_COPY_OK,
+	CHIP_COPY_SOURCE,	/* cannot be read */
+	CHIP_COPY_MEMORY_ERROR,	/* the source has an uncorrectable error */
+	CHIP_COPY_DESTINATION,	/* cannot be written */
 };
 
 struct chip_place {
 	enum chip_target target;
 	uint8_t *hbm;
-	uint64_t addr;		/* HOST: bus address; TPB: offset in the window; REG: BAR0 offset */
+	/* HOST: bus address; TPB: offset in the window; REG: BAR0 offset; LINK: the peer's address */
+	uint64_t addr;
 	unsigned int core;
+	unsigned int link;
 };
 
 /* Where @len bytes at @dpa live; all of them in one place, else NONE. */
 struct chip_place chip_resolve(struct neuron_chip *chip, uint64_t dpa, uint64_t len);
 bool chip_place_read(struct neuron_chip *chip, const struct chip_place *place, void *buf, size_t len);
 bool chip_place_write(struct neuron_chip *chip, const struct chip_place *place, const void *buf, size_t len);
-bool chip_place_copy(struct neuron_chip *chip, const struct chip_place *dst,
-		     const struct chip_place *src, size_t len);
+enum chip_copy chip_place_copy(struct neuron_chip *chip, const struct chip_place *dst,
+			       const struct chip_place *src, size_t len);
 /* HBM by BAR4 offset; NULL unless all @len bytes are live. */
 uint8_t *chip_hbm_at(struct neuron_chip *chip, uint64_t bar4, uint64_t len);
+
+/* --- link.c: other chips ------------------------------------------------------------ */
+
+/* Routing id of the chip at the end of a link; -1: none. */
+int chip_link_neighbour(const struct chip_profile *p, unsigned int routing_id, unsigned int link);
+/* Modelled time of a transfer over a link, in ticks. */
+uint64_t chip_link_ticks(const struct chip_profile *p, uint64_t bytes);
+/*
+ * The chip at the other end, which stays until it is put, with the bytes that were
+ * moved; NULL: not connected, or down.
+ */
+struct neuron_chip *chip_link_get(struct neuron_chip *chip, unsigned int link);
+void chip_link_put(struct neuron_chip *chip, unsigned int link, struct neuron_chip *peer, uint64_t bytes);
 
 /* --- tpb.c: semaphores, events and SBUF seen as registers ------------------------ */
 

@@ -170,8 +170,8 @@ static uint32_t start_reset(struct neuron_chip *chip, bool device, uint32_t map)
 		return ~0u;
 	}
 	chip_cores_reset(chip, map & all);
-	/* V2 has no DMA groups in the map; there each core owns its 16 engines. */
-	return chip->profile.nc_version == 2 ? map & all : (map >> 8) & 0xff;
+	/* Without DMA groups in the map each core owns its 16 engines. */
+	return (map >> chip->profile.reset_dma_shift) & all;
 }
 
 /*
@@ -219,7 +219,7 @@ uint32_t chip_qemu_reset_read(struct neuron_chip *chip)
 /* V3: the TPB map, 0 for the whole device. V2: any value, the device. */
 void chip_qemu_reset_write(struct neuron_chip *chip, uint32_t value)
 {
-	bool device = !value || chip->profile.nc_version == 2;
+	bool device = !value || chip->profile.qemu_reset_any;
 	uint32_t clear;
 
 	pthread_mutex_lock(&chip->lock);

@@ -19,6 +19,9 @@
 
 struct neuron_chip;
 
+#define NEURON_CHIP_MAX_ROUTING_ID	144	/* routing ids are below it */
+#define NEURON_CHIP_LINKS		4
+
 /* What only the PCI shell can show. */
 enum neuron_chip_pci {
 	NEURON_CHIP_PCI_PRESENCE,	/* value 0: the chip was pulled out; 1: plugged in */
@@ -41,6 +44,9 @@ enum neuron_chip_log {
  * @log: one line without newline. May be NULL
  * @pci: called from neuron_chip_inject() and neuron_chip_clear() on the thread that
  *	called them. 0, or non-zero when the host cannot. May be NULL
+ * @wait: the calling thread begins or ends to wait inside of the chip for a thread of
+ *	the chip that may be in dma_read or dma_write. A host that takes a lock in those
+ *	gives it up here, if the calling thread holds it. May be NULL
  *
  * Callbacks may run on any thread, several at once.
  */
@@ -50,6 +56,7 @@ struct neuron_chip_host {
 	void (*irq)(void *opaque, unsigned int vector);
 	void (*log)(void *opaque, enum neuron_chip_log level, const char *line);
 	int (*pci)(void *opaque, enum neuron_chip_pci event, uint64_t value);
+	void (*wait)(void *opaque, bool begin);
 };
 
 /**
@@ -228,6 +235,63 @@ int neuron_chip_clear(struct neuron_chip *chip, unsigned int id);
  * Return: length of the whole list, without the terminator.
  */
 size_t neuron_chip_injected(struct neuron_chip *chip, char *text, size_t size);
+
+/**
+ * neuron_chip_neighbour() - who is at the other end of a link
+ * @arch: name as in struct neuron_chip_config
+ * @routing_id: of the chip
+ * @link: 0 to NEURON_CHIP_LINKS - 1
+ *
+ * In servers as AWS sells them: a 4 x 4 torus of trn1 and trn2 (links up, left, down,
+ * right), a ring of 12 inf2 (previous, next), groups of four trn3 (link n: member n).
+ *
+ * Return: routing id, -1: nobody, -EINVAL.
+ */
+int neuron_chip_neighbour(const char *arch, unsigned int routing_id, unsigned int link);
+
+/**
+ * neuron_chip_connect() - plug in the links of two chips of one process
+ * @a: chip
+ * @b: chip of the same generation
+ *
+ * Connects the links that lead from one to the other by their routing ids. They stay
+ * until one of them is freed.
+ *
+ * Return: number of links, -ENOTCONN (no neighbours), -EEXIST (another chip with that
+ * routing id is connected), -EINVAL (same chip, or different generations).
+ */
+int neuron_chip_connect(struct neuron_chip *a, struct neuron_chip *b);
+
+/**
+ * neuron_chip_disconnect() - pull all link cables of a chip
+ * @chip: chip
+ *
+ * Returns when no chip touches its memory any more. neuron_chip_free() does it, too.
+ */
+void neuron_chip_disconnect(struct neuron_chip *chip);
+
+/**
+ * struct neuron_chip_link - state of a link
+ * @neighbour: routing id of the chip that belongs there; -1: nobody
+ * @connected: it is
+ * @bytes: moved from here through the link's window, both directions
+ * @transfers: number of transfers
+ * @modelled_ns: modelled time that they took on the link
+ */
+struct neuron_chip_link {
+	int neighbour;
+	bool connected;
+	uint64_t bytes;
+	uint64_t transfers;
+	uint64_t modelled_ns;
+};
+
+/**
+ * neuron_chip_link_info() - state of a link
+ *
+ * Return: 0, or -EINVAL.
+ */
+int neuron_chip_link_info(struct neuron_chip *chip, unsigned int link, struct neuron_chip_link *info);
 
 /**
  * neuron_chip_idle() - wait until no job runs, no UDMA is pending and the interrupts

@@ -24,6 +24,10 @@ struct layout {
 	struct chip_udma_group udma[CHIP_UDMA_GROUPS];
 	unsigned int windows;
 	struct chip_window window[CHIP_WINDOWS];
+	uint64_t link_dpa;
+	unsigned int link_shift;
+	unsigned int reset_dma_shift;
+	bool qemu_reset_any;
 };
 
 static const struct layout layout_v2 = {
@@ -40,6 +44,7 @@ static const struct layout layout_v2 = {
 		{ NEURON_V2_H2T_UDMA(0), NEURON_V2_UDMA_STRIDE, 32, 1 },
 		{ NEURON_V2_H2T_UDMA(1), NEURON_V2_UDMA_STRIDE, 33, 1 },
 	},
+	.qemu_reset_any = true,
 	.windows = 3,
 	.window = {
 		{ 0x00000000, 0x10000000, 0xfffc0000000ull },	/* TPBs */
@@ -85,7 +90,10 @@ static const struct layout layout_v3 = {
 		{ NEURON_V3_H2T_UDMA(2), NEURON_V3_UDMA_STRIDE, 130, 1 },
 		{ NEURON_V3_H2T_UDMA(3), NEURON_V3_UDMA_STRIDE, 131, 1 },
 	},
-	.windows = 34,
+	.link_dpa = NEURON_V3_LINK_DPA(0),
+	.link_shift = NEURON_V3_LINK_SHIFT,
+	.reset_dma_shift = 8,
+	.windows = 38,
 	.window = {
 		{ 0x00000000, 0x20000000, 0x8000000000ull },		/* APB_IO_0 */
 		{ 0x40000000, 0x20000000, DIE1 | 0x8000000000ull },	/* APB_IO_1 */
@@ -103,7 +111,43 @@ static const struct layout layout_v3 = {
 		{ NEURON_V3_TPB(7), CHIP_TPB_WINDOW, DIE1 | 0x7000000000ull },
 		V3_TOP_SP(0xf0000000, 0x8280000000ull),
 		V3_TOP_SP(0xf2800000, DIE1 | 0x8280000000ull),
+		/* PREPROC has no place in BAR0: what is written there is kept behind its end. */
+		{ GIB(4), 0x34c0000, 0x1200000000ull },
+		{ GIB(4) + 0x4000000, 0x34c0000, 0x5200000000ull },
+		{ GIB(4) + 0x8000000, 0x34c0000, DIE1 | 0x1200000000ull },
+		{ GIB(4) + 0xc000000, 0x34c0000, DIE1 | 0x5200000000ull },
 	},
+};
+
+/*
+ * Links. Shapes and device numbers: fw_io_topology_v2() and _v3(),
+ * neuron_pci_device_id_to_rid_map() of the public driver. Rates: NeuronLink-v3 has
+ * 1024 GB/s per chip inside a server, four links, both directions; v4 256 GB/s for the
+ * three links of a group (Trn3 Gen2). Trn1 and Inf2: assumed. Latency: AWS gives 1 to
+ * 2 us per hop of a ring; assumed 1 us.
+ */
+static const struct chip_fabric fabric_trn1 = {
+	CHIP_FABRIC_TORUS, 16, { 0, 4, 1, 5, 3, 7, 2, 6, 12, 8, 13, 9, 15, 11, 14, 10 }, 48, 1000
+};
+static const struct chip_fabric fabric_inf2 = {
+	CHIP_FABRIC_RING, 12, { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 }, 48, 1000
+};
+static const struct chip_fabric fabric_trn2 = {
+	CHIP_FABRIC_TORUS, 16, { 0, 3, 4, 7, 12, 15, 8, 11, 1, 2, 5, 6, 13, 14, 9, 10 }, 128, 1000
+};
+static const struct chip_fabric fabric_trn3 = { CHIP_FABRIC_ALL, 4, { 0, 1, 2, 3 }, 64, 1000 };
+
+/* What arch.def does not have, by name. */
+static const struct {
+	const char *name;
+	const struct layout *layout;
+	const struct chip_fabric *fabric;
+} places[] = {
+	{ "trn1", &layout_v2, &fabric_trn1 },
+	{ "inf2", &layout_v2, &fabric_inf2 },
+	{ "trn2", &layout_v3, &fabric_trn2 },
+	{ "trn3", &layout_v3, &fabric_trn3 },
+	{ "trn3b", &layout_v3, &fabric_trn3 },
 };
 
 static const struct row {
@@ -119,8 +163,14 @@ static const struct row {
 #undef NEURON_ARCH
 };
 
-static void fill(struct chip_profile *p, const struct row *r, const struct layout *l)
+static void fill(struct chip_profile *p, const struct row *r, const struct layout *l,
+		 const struct chip_fabric *fabric)
 {
+	p->fabric = *fabric;
+	p->link_dpa = l->link_dpa;
+	p->link_shift = l->link_shift;
+	p->reset_dma_shift = l->reset_dma_shift;
+	p->qemu_reset_any = l->qemu_reset_any;
 	p->name = r->name;
 	p->device_id = r->device_id;
 	p->nc_version = r->nc_version;
@@ -145,12 +195,14 @@ static void fill(struct chip_profile *p, const struct row *r, const struct layou
 
 bool chip_profile_get(const char *arch, uint8_t revision, struct chip_profile *profile)
 {
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; arch && i < ARRAY_LEN(rows); i++) {
 		if (strcmp(arch, rows[i].name))
 			continue;
-		fill(profile, &rows[i], rows[i].nc_version == 2 ? &layout_v2 : &layout_v3);
+		for (k = 0; strcmp(arch, places[k].name); k++)
+			;
+		fill(profile, &rows[i], places[k].layout, places[k].fabric);
 		/*
 		 * At this revision the public driver takes BAR4 divided by the
 		 * stacks for both live size and stride, so both are the largest

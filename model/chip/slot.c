@@ -58,7 +58,15 @@ void chip_slots_wait(struct neuron_chip *chip)
 			i++;
 			continue;
 		}
-		pthread_cond_wait(&chip->cond, &chip->lock);
+		/* The job may need a lock of the host that this thread holds. */
+		pthread_mutex_unlock(&chip->lock);
+		chip_wait_begin(chip);
+		pthread_mutex_lock(&chip->lock);
+		while (chip->slot[i].running || chip->slot[i].fetching)
+			pthread_cond_wait(&chip->cond, &chip->lock);
+		pthread_mutex_unlock(&chip->lock);
+		chip_wait_end(chip);
+		pthread_mutex_lock(&chip->lock);
 		i = 0;
 	}
 }

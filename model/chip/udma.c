@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * UDMA engines (udma/udma_regs.h, udma.h, udma_m2m.c of AWS's public driver).
- * A queue has a source ring (M2S) and a destination ring (S2M). Packets of the
- * source are written into destination descriptors in order; a packet's end closes
- * the destination descriptor it is in.
+ * UDMA engines (udma/udma_regs.h, udma.h, udma_iofic.c of AWS's public driver):
+ * registers, rings, states. A queue has a source ring (M2S) and a destination ring
+ * (S2M); what is in them is done in udma_copy.c.
  *
  * A doorbell does the first CHIP_INLINE_BYTES on the thread that rings it, the
  * pool does the rest. One thread at a time runs a queue (@busy). While it touches
  * memory (@in_batch) it holds no lock, and everything that takes a ring away
  * waits for the end of the batch, which stops at the next packet when @gen moves.
+ *
+ * A copy may write registers, also an engine's own (chip_in_dma()). Such a write
+ * never waits for a batch: it could be its own, or one that waits for it.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "chip.h"
-
-#define MAX_PACKET	(NEURON_UDMA_MAX_PACKET_DESCS + 1)
-#define BATCH		128
-#define BATCH_BYTES	(1u << 20)
+#include "udma.h"
 
 #define STATE_ABORT	0x2222u
 #define STATE_NORMAL	0x1111u
@@ -25,63 +23,11 @@
 #define CHANGE_NORMAL	(1u << 0)
 #define CHANGE_DISABLE	(1u << 1)
 #define CHANGE_ABORT	(1u << 2)
+#define STREAM_DISABLE	(1u << 0)
 
-/* Secondary interrupt groups A (source) and B (destination): cause registers. */
-#define IOFIC_CAUSE_M2S	0x3a000
-#define IOFIC_CAUSE_S2M	0x3a040
-#define IOFIC_ABORT	(1u << 0)
-
-enum { M2S, S2M, SIDES };
-
-struct ring {
-	uint64_t base;
-	uint32_t len;		/* descriptors */
-	uint32_t cfg;
-	uint32_t head, head_id;
-	uint32_t tail, tail_id;
-	uint32_t pending;	/* announced, not yet done */
-};
-
-struct queue {
-	struct engine_link {
-		struct neuron_chip *chip;
-		struct chip_udma_engine *engine;
-		unsigned int engine_nr, nr;
-	} at;
-	struct ring ring[SIDES];
-	atomic_uint gen;
-	bool busy;
-	bool in_batch;
-	bool stuck;		/* stands still because it was told to (inject.def) */
-	unsigned int stoppers;	/* register writes that wait for the end of the batch */
-	struct chip_pool_work work;
-};
-
-struct chip_udma_engine {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	bool aborted;
-	bool disabled;
-	uint32_t state;
-	struct queue queue[NEURON_UDMA_QUEUES];
-};
-
-/* One run over announced descriptors: copied from the rings once. */
-struct batch {
-	struct neuron_chip *chip;
-	struct queue *q;
-	struct ring ring[SIDES];
-	unsigned int gen;
-	struct neuron_udma_desc desc[SIDES][BATCH];
-	unsigned int count[SIDES];
-	unsigned int used[SIDES];
-	uint64_t bytes;
-	bool irq;
-	bool stuck;
-	const char *error;
-	unsigned int error_side;
-	uint64_t error_addr;
-};
+#define GEN		0x38000u	/* registers of both directions */
+#define IOFIC_STRIDE	0x40u
+#define MAX_DESCS	128u		/* what desc_pref_cfg_2 may allow */
 
 bool chip_udma_find(const struct chip_profile *profile, uint64_t offset,
 		    unsigned int *engine, uint32_t *rel)
@@ -100,6 +46,43 @@ bool chip_udma_find(const struct chip_profile *profile, uint64_t offset,
 	return false;
 }
 
+static void reset_ring(struct ring *r)
+{
+	r->head = 0;
+	r->tail = 0;
+	r->pending = 0;
+	r->head_id = NEURON_UDMA_RING_ID_INIT;
+	r->tail_id = NEURON_UDMA_RING_ID_INIT;
+}
+
+/*
+ * Values at reset. The public driver writes the limits and never relies on what
+ * they were; these are what it writes. Nothing is masked in the abort masks, so that
+ * an engine that nobody has set up stops at an error.
+ */
+static void power_on(struct chip_udma_engine *e)
+{
+	unsigned int i, side;
+
+	for (i = 0; i < NEURON_UDMA_QUEUES; i++) {
+		for (side = 0; side < SIDES; side++) {
+			memset(&e->queue[i].ring[side], 0, sizeof(e->queue[i].ring[side]));
+			e->queue[i].ring[side].cfg = NEURON_UDMA_Q_CFG_RESET_VALUE;
+			reset_ring(&e->queue[i].ring[side]);
+		}
+		e->queue[i].stuck = false;
+	}
+	memset(e->side, 0, sizeof(e->side));
+	memset(e->primary, 0, sizeof(e->primary));
+	memset(e->secondary, 0, sizeof(e->secondary));
+	for (i = 0; i < UDMA_IOFIC_GROUPS; i++) {
+		e->primary[i].mask = ~0u;
+		e->secondary[i].mask = ~0u;
+	}
+	e->cfg_len = NEURON_UDMA_CFG_LEN_64K | NEURON_UDMA_CFG_LEN_MAX;
+	e->pref_cfg = NEURON_UDMA_PREF_CFG_2_VALUE;
+}
+
 static struct chip_udma_engine *make_engine(struct neuron_chip *chip, unsigned int nr)
 {
 	struct chip_udma_engine *e = calloc(1, sizeof(*e)), *old = NULL;
@@ -109,15 +92,9 @@ static struct chip_udma_engine *make_engine(struct neuron_chip *chip, unsigned i
 		return NULL;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->cond, NULL);
-	for (i = 0; i < NEURON_UDMA_QUEUES; i++) {
+	for (i = 0; i < NEURON_UDMA_QUEUES; i++)
 		e->queue[i].at = (struct engine_link){ chip, e, nr, i };
-		e->queue[i].ring[M2S].cfg = NEURON_UDMA_Q_CFG_RESET_VALUE;
-		e->queue[i].ring[S2M].cfg = NEURON_UDMA_Q_CFG_RESET_VALUE;
-		e->queue[i].ring[M2S].tail_id = NEURON_UDMA_RING_ID_INIT;
-		e->queue[i].ring[M2S].head_id = NEURON_UDMA_RING_ID_INIT;
-		e->queue[i].ring[S2M].tail_id = NEURON_UDMA_RING_ID_INIT;
-		e->queue[i].ring[S2M].head_id = NEURON_UDMA_RING_ID_INIT;
-	}
+	power_on(e);
 	if (!atomic_compare_exchange_strong(&chip->engine[nr], &old, e)) {
 		pthread_cond_destroy(&e->cond);
 		pthread_mutex_destroy(&e->lock);
@@ -127,173 +104,73 @@ static struct chip_udma_engine *make_engine(struct neuron_chip *chip, unsigned i
 	return e;
 }
 
-/* --- moving data ----------------------------------------------------------------- */
+/* --- interrupt controller ------------------------------------------------------------- */
 
-static uint32_t desc_len(const struct neuron_udma_desc *d)
+static struct iofic_group *find_group(struct chip_udma_engine *e, uint32_t rel)
 {
-	uint32_t len = le32toh(d->flags) & NEURON_UDMA_DESC_LEN_MASK;
-
-	return len ? len : NEURON_UDMA_DESC_MAX_LEN;
+	if (rel >= NEURON_UDMA_IOFIC(0) && rel < NEURON_UDMA_IOFIC(UDMA_IOFIC_GROUPS))
+		return &e->primary[(rel - NEURON_UDMA_IOFIC(0)) / IOFIC_STRIDE];
+	if (rel >= NEURON_UDMA_IOFIC2(0) && rel < NEURON_UDMA_IOFIC2(UDMA_IOFIC_GROUPS))
+		return &e->secondary[(rel - NEURON_UDMA_IOFIC2(0)) / IOFIC_STRIDE];
+	return NULL;
 }
 
-static bool fail(struct batch *b, unsigned int side, uint64_t addr, const char *why)
+/* Group D of the primary controller shows which secondary group has an unmasked cause. */
+static uint32_t group_cause(struct chip_udma_engine *e, const struct iofic_group *g)
 {
-	b->error = why;
-	b->error_side = side;
-	b->error_addr = addr;
-	return false;
-}
+	uint32_t cause = g->cause;
+	unsigned int i;
 
-static bool fetch_side(struct batch *b, unsigned int side)
-{
-	struct ring *r = &b->ring[side];
-	uint32_t want = r->pending < BATCH ? r->pending : BATCH;
-	uint32_t pos = r->head, n;
-	struct chip_place place;
-
-	b->count[side] = 0;
-	while (b->count[side] < want) {
-		n = want - b->count[side];
-		if (n > r->len - pos)
-			n = r->len - pos;
-		place = chip_resolve(b->chip, r->base + 16ull * pos, 16ull * n);
-		if ((place.target != CHIP_TARGET_HOST && place.target != CHIP_TARGET_HBM) ||
-		    !chip_place_read(b->chip, &place, &b->desc[side][b->count[side]], 16ull * n))
-			return fail(b, side, r->base + 16ull * pos, "ring memory is unreachable");
-		b->count[side] += n;
-		pos = 0;
-	}
-	return true;
-}
-
-/* Sources of the next packet; 0: it is not complete (or bad). */
-static unsigned int packet_sources(struct batch *b, uint64_t *bytes)
-{
-	unsigned int first = b->used[M2S], i;
-	uint32_t flags;
-
-	*bytes = 0;
-	for (i = first; i < b->count[M2S]; i++) {
-		flags = le32toh(b->desc[M2S][i].flags);
-		if (!(flags & NEURON_UDMA_DESC_FIRST) == (i == first)) {
-			fail(b, M2S, le64toh(b->desc[M2S][i].addr),
-			     "FIRST is set inside a packet or missing at its start");
-			return 0;
-		}
-		*bytes += desc_len(&b->desc[M2S][i]);
-		if (flags & NEURON_UDMA_DESC_LAST)
-			return i - first + 1;
-		if (i - first + 1 >= MAX_PACKET) {
-			fail(b, M2S, le64toh(b->desc[M2S][i].addr),
-			     "packet of more than 65 descriptors");
-			return 0;
+	if (g == &e->primary[UDMA_IOFIC_GROUPS - 1]) {
+		for (i = 0; i < UDMA_IOFIC_GROUPS; i++) {
+			if (e->secondary[i].cause & ~e->secondary[i].mask)
+				cause |= NEURON_UDMA_IOFIC_D_SECONDARY(i);
 		}
 	}
-	return 0;
+	return cause;
 }
 
-/* Destinations that @bytes need; 0: not there yet (or bad). */
-static unsigned int packet_destinations(struct batch *b, uint64_t bytes)
+static uint32_t read_group(struct chip_udma_engine *e, const struct iofic_group *g, uint32_t reg)
 {
-	unsigned int first = b->used[S2M], i;
-	uint64_t room = 0;
-
-	for (i = first; i < b->count[S2M]; i++) {
-		room += desc_len(&b->desc[S2M][i]);
-		if (room >= bytes)
-			return i - first + 1;
+	switch (reg) {
+	case NEURON_UDMA_IOFIC_CAUSE:
+		return group_cause(e, g);
+	case NEURON_UDMA_IOFIC_STATUS:
+		return group_cause(e, g) & ~g->mask;
+	case NEURON_UDMA_IOFIC_MASK:
+		return g->mask;
+	case NEURON_UDMA_IOFIC_CONTROL:
+		return g->control;
+	case NEURON_UDMA_IOFIC_ABORT_MASK:
+		return g->abort_mask;
+	default:
+		return 0;
 	}
-	if (i - first >= BATCH)
-		fail(b, S2M, 0, "packet needs more than 128 destination descriptors");
-	return 0;
 }
 
-static bool copy_part(struct batch *b, uint64_t dst, uint64_t src, uint32_t len)
+static void write_group(struct iofic_group *g, uint32_t reg, uint32_t value)
 {
-	struct chip_place to = chip_resolve(b->chip, dst, len);
-	struct chip_place from = chip_resolve(b->chip, src, len);
-
-	if (from.target == CHIP_TARGET_NONE || from.target == CHIP_TARGET_REG)
-		return fail(b, M2S, src, "source address: no memory there");
-	if (to.target == CHIP_TARGET_NONE || to.target == CHIP_TARGET_REG)
-		return fail(b, S2M, dst, "destination address: no memory there");
-	if (from.target == CHIP_TARGET_HBM && chip_inject_hbm_read(b->chip, from.hbm, len) < len)
-		return fail(b, M2S, src, "source address: uncorrectable HBM error");
-	if (chip_place_copy(b->chip, &to, &from, len))
-		return true;
-	if (from.target == CHIP_TARGET_HOST && to.target != CHIP_TARGET_HOST)
-		return fail(b, M2S, src, "source address: bus error");
-	return fail(b, S2M, dst, "destination or source address: bus error");
-}
-
-static bool copy_packet(struct batch *b, unsigned int sources)
-{
-	const struct neuron_udma_desc *s = &b->desc[M2S][b->used[M2S]];
-	const struct neuron_udma_desc *d = &b->desc[S2M][b->used[S2M]];
-	const struct neuron_udma_desc *end = s + sources;
-	uint32_t soff = 0, doff = 0, n;
-
-	while (s < end) {
-		n = desc_len(s) - soff;
-		if (n > desc_len(d) - doff)
-			n = desc_len(d) - doff;
-		if (!copy_part(b, le64toh(d->addr) + doff, le64toh(s->addr) + soff, n))
-			return false;
-		soff += n;
-		doff += n;
-		if (soff == desc_len(s)) {
-			s++;
-			soff = 0;
-		}
-		if (doff == desc_len(d)) {
-			d++;
-			doff = 0;
-		}
-	}
-	return true;
-}
-
-/* Faults on demand, before a packet is copied. */
-static bool injected(struct batch *b)
-{
-	const struct engine_link *at = &b->q->at;
-	struct chip_site site = chip_site_udma(at->engine_nr, at->nr);
-
-	if (chip_inject_hit(b->chip, CHIP_INJECT_DMA_ABORT, site)) {
-		fail(b, M2S, le64toh(b->desc[M2S][b->used[M2S]].addr), "injected abort");
-		return true;
-	}
-	b->stuck = chip_inject_hit(b->chip, CHIP_INJECT_DMA_STUCK, site);
-	if (b->stuck)
-		chip_log(b->chip, NEURON_CHIP_LOG_GUEST, "udma %u queue %u: stuck (injected)",
-			 at->engine_nr, at->nr);
-	return b->stuck;
-}
-
-/* Returns when nothing more can be done at once; @b says what was. */
-static void run_batch(struct batch *b)
-{
-	unsigned int sources, dests, i;
-	uint64_t bytes;
-
-	if (!fetch_side(b, M2S) || !fetch_side(b, S2M))
-		return;
-	while (b->used[M2S] < b->count[M2S] && b->bytes < BATCH_BYTES && !b->irq) {
-		if (atomic_load_explicit(&b->q->gen, memory_order_relaxed) != b->gen)
-			return;
-		sources = packet_sources(b, &bytes);
-		dests = sources ? packet_destinations(b, bytes) : 0;
-		if (!dests || injected(b) || !copy_packet(b, sources))
-			return;
-		/* The next packet may be the one that tells software that this is done. */
-		atomic_thread_fence(memory_order_release);
-		for (i = 0; i < dests; i++) {
-			if (le32toh(b->desc[S2M][b->used[S2M] + i].flags) & NEURON_UDMA_DESC_INT_EN)
-				b->irq = true;
-		}
-		b->used[M2S] += sources;
-		b->used[S2M] += dests;
-		b->bytes += bytes;
+	switch (reg) {
+	case NEURON_UDMA_IOFIC_CAUSE:		/* 0 clears */
+		g->cause &= value;
+		break;
+	case NEURON_UDMA_IOFIC_CAUSE_SET:
+		g->cause |= value;
+		break;
+	case NEURON_UDMA_IOFIC_MASK:
+		g->mask = value;
+		break;
+	case NEURON_UDMA_IOFIC_MASK_CLEAR:	/* 0 clears: the driver writes the complement */
+		g->mask &= value;
+		break;
+	case NEURON_UDMA_IOFIC_CONTROL:
+		g->control = value;
+		break;
+	case NEURON_UDMA_IOFIC_ABORT_MASK:
+		g->abort_mask = value;
+		break;
+	default:
+		break;
 	}
 }
 
@@ -306,9 +183,14 @@ static bool ring_ready(const struct ring *r)
 	return (r->cfg & on) == on && r->len && r->pending;
 }
 
+static bool side_ready(const struct side *s)
+{
+	return !s->aborted && !s->disabled && !(s->stream_cfg & STREAM_DISABLE);
+}
+
 static bool runnable(struct chip_udma_engine *e, struct queue *q)
 {
-	return !e->aborted && !e->disabled && !q->stoppers && !q->stuck &&
+	return side_ready(&e->side[M2S]) && side_ready(&e->side[S2M]) && !q->stoppers && !q->stuck &&
 	       ring_ready(&q->ring[M2S]) && ring_ready(&q->ring[S2M]);
 }
 
@@ -322,28 +204,26 @@ static void advance(struct ring *r, uint32_t n)
 	}
 }
 
-/* Engine lock held. */
-static void abort_engine(struct chip_udma_engine *e, struct queue *q, unsigned int side)
+static bool is_aborted(const struct chip_udma_engine *e)
 {
-	struct neuron_chip *chip = q->at.chip;
-	const struct chip_udma_group *g = chip->profile.udma;
-	uint64_t cause;
-
-	e->aborted = true;
-	while (q->at.engine_nr - g->first >= g->count)
-		g++;
-	cause = g->base + (q->at.engine_nr - g->first) * g->stride +
-		(side == M2S ? IOFIC_CAUSE_M2S : IOFIC_CAUSE_S2M);
-	chip_ram_write(&chip->ram, cause, chip_ram_read(&chip->ram, cause) | IOFIC_ABORT);
+	return e->side[M2S].aborted || e->side[S2M].aborted;
 }
 
-static void report_abort(struct neuron_chip *chip, struct queue *q, unsigned int side,
-			 uint64_t addr, const char *why)
+/* Engine lock held. An error of one side stops both. */
+static void abort_engine(struct chip_udma_engine *e, const struct udma_error *error)
+{
+	e->side[M2S].aborted = true;
+	e->side[S2M].aborted = true;
+	e->secondary[error->side].cause |= error->cause;
+}
+
+static void report_abort(struct neuron_chip *chip, struct queue *q, const struct udma_error *error)
 {
 	bool irq;
 
 	chip_log(chip, NEURON_CHIP_LOG_GUEST, "udma %u queue %u %s: %s (0x%llx); engine aborted",
-		 q->at.engine_nr, q->at.nr, side == M2S ? "m2s" : "s2m", why, (unsigned long long)addr);
+		 q->at.engine_nr, q->at.nr, error->side == M2S ? "m2s" : "s2m", error->why,
+		 (unsigned long long)error->addr);
 	pthread_mutex_lock(&chip->lock);
 	irq = chip_admin_event(chip, NEURON_EXEC_ADMIN_UDMA_ABORT);
 	pthread_mutex_unlock(&chip->lock);
@@ -360,6 +240,47 @@ static void raise_queue(struct queue *q)
 		chip_raise(chip, v & ~NEURON_EXEC_UDMA_IRQ_EN);
 }
 
+static void prepare(struct batch *b, struct chip_udma_engine *e, struct queue *q)
+{
+	uint32_t max = e->pref_cfg & NEURON_UDMA_PREF_CFG_2_MAX_DESCS;
+	unsigned int side;
+
+	b->chip = q->at.chip;
+	b->q = q;
+	memcpy(b->ring, q->ring, sizeof(b->ring));
+	b->cfg_len = e->cfg_len;
+	b->max_descs = max < MAX_DESCS ? max : MAX_DESCS;
+	for (side = 0; side < SIDES; side++) {
+		b->abort_mask[side] = e->secondary[side].abort_mask;
+		b->tolerated[side] = 0;
+		b->used[side] = 0;
+	}
+	b->gen = atomic_load(&q->gen);
+	b->bytes = 0;
+	b->irq = false;
+	b->stuck = false;
+	b->error.why = NULL;
+}
+
+/* Engine lock held. */
+static void account(struct chip_udma_engine *e, struct queue *q, struct batch *b)
+{
+	unsigned int side;
+
+	for (side = 0; side < SIDES; side++) {
+		/* Even when stopped: whoever waits for it changes the ring after this. */
+		if (!q->forget)
+			advance(&q->ring[side], b->used[side]);
+		e->secondary[side].cause |= b->tolerated[side];
+	}
+	q->forget = false;
+	/* A reset in the meantime has freed it already. */
+	if (b->stuck && atomic_load(&q->gen) == b->gen)
+		q->stuck = true;
+	if (b->error.why)
+		abort_engine(e, &b->error);
+}
+
 /*
  * Engine lock held on entry and exit, dropped in between. False: nothing happened,
  * the queue waits for a doorbell.
@@ -367,39 +288,23 @@ static void raise_queue(struct queue *q)
 static bool run_once(struct chip_udma_engine *e, struct queue *q, uint64_t *bytes)
 {
 	struct batch b;
-	bool aborted = false;
 
-	b.chip = q->at.chip;
-	b.q = q;
-	memcpy(b.ring, q->ring, sizeof(b.ring));
-	b.gen = atomic_load(&q->gen);
-	memset(b.used, 0, sizeof(b.used));
-	b.bytes = 0;
-	b.irq = false;
-	b.stuck = false;
-	b.error = NULL;
+	prepare(&b, e, q);
 	q->in_batch = true;
 	pthread_mutex_unlock(&e->lock);
-	run_batch(&b);
+	chip_dma_enter(b.chip);
+	udma_run_batch(&b);
 	pthread_mutex_lock(&e->lock);
 	q->in_batch = false;
 	pthread_cond_broadcast(&e->cond);
-	/* Even when stopped: whoever waits for it changes the ring after this. */
-	advance(&q->ring[M2S], b.used[M2S]);
-	advance(&q->ring[S2M], b.used[S2M]);
+	account(e, q, &b);
 	*bytes += b.bytes;
-	/* A reset in the meantime has freed it already. */
-	if (b.stuck && atomic_load(&q->gen) == b.gen)
-		q->stuck = true;
-	if (b.error) {
-		abort_engine(e, q, b.error_side);
-		aborted = true;
-	}
 	pthread_mutex_unlock(&e->lock);
+	chip_dma_leave();
 	if (b.irq)
 		raise_queue(q);
-	if (aborted)
-		report_abort(b.chip, q, b.error_side, b.error_addr, b.error);
+	if (b.error.why)
+		report_abort(b.chip, q, &b.error);
 	pthread_mutex_lock(&e->lock);
 	return b.used[M2S] || q->ring[M2S].pending != b.ring[M2S].pending ||
 	       q->ring[S2M].pending != b.ring[S2M].pending;
@@ -445,26 +350,34 @@ static bool claim(struct chip_udma_engine *e, struct queue *q)
 	return true;
 }
 
-/* Engine lock held. After it no byte is moved for what was announced before. */
+/*
+ * Engine lock held, dropped while waiting. After it no byte is moved for what was
+ * announced before. A write that a copy does itself cannot wait for that: then the
+ * packet under way ends first.
+ */
 static void stop_batch(struct chip_udma_engine *e, struct queue *q)
 {
+	struct neuron_chip *chip = q->at.chip;
+
 	atomic_fetch_add(&q->gen, 1);
+	if (chip_in_dma())
+		return;
 	q->stoppers++;
-	while (q->in_batch)
-		pthread_cond_wait(&e->cond, &e->lock);
+	while (q->in_batch) {
+		/* The batch may need a lock of the host that this thread holds. */
+		pthread_mutex_unlock(&e->lock);
+		chip_wait_begin(chip);
+		pthread_mutex_lock(&e->lock);
+		while (q->in_batch)
+			pthread_cond_wait(&e->cond, &e->lock);
+		pthread_mutex_unlock(&e->lock);
+		chip_wait_end(chip);
+		pthread_mutex_lock(&e->lock);
+	}
 	q->stoppers--;
 }
 
 /* --- registers ---------------------------------------------------------------------- */
-
-static void reset_ring(struct ring *r)
-{
-	r->head = 0;
-	r->tail = 0;
-	r->pending = 0;
-	r->head_id = NEURON_UDMA_RING_ID_INIT;
-	r->tail_id = NEURON_UDMA_RING_ID_INIT;
-}
 
 static const char *doorbell(struct ring *r, uint32_t value)
 {
@@ -483,6 +396,13 @@ static const char *doorbell(struct ring *r, uint32_t value)
 	return NULL;
 }
 
+/* Engine lock held, the batch stopped. */
+static void restart_ring(struct queue *q, struct ring *r)
+{
+	q->forget = q->in_batch;
+	reset_ring(r);
+}
+
 static void set_len(struct queue *q, struct ring *r, uint32_t value)
 {
 	value &= NEURON_UDMA_IDX_MASK;
@@ -492,7 +412,7 @@ static void set_len(struct queue *q, struct ring *r, uint32_t value)
 	r->len = value;
 	/* Indices of the old length mean nothing in the new one. */
 	if (r->head >= value || r->tail >= value || r->pending > value)
-		reset_ring(r);
+		restart_ring(q, r);
 }
 
 /* Engine lock held. What is wrong with the write, or NULL. */
@@ -510,7 +430,7 @@ static const char *write_queue(struct queue *q, unsigned int side, uint32_t reg,
 		return NULL;
 	case NEURON_UDMA_Q_DRBP_LO:
 		stop_batch(q->at.engine, q);
-		r->base = (r->base & ~0xffffffffull) | (value & ~0xffu);
+		r->base = (r->base & ~0xffffffffull) | (value & NEURON_UDMA_Q_DRBP_LO_MASK);
 		return NULL;
 	case NEURON_UDMA_Q_DRBP_HI:
 		stop_batch(q->at.engine, q);
@@ -527,31 +447,31 @@ static const char *write_queue(struct queue *q, unsigned int side, uint32_t reg,
 	default:
 		if (reg == sw_ctrl && (value & NEURON_UDMA_Q_SW_CTRL_RST)) {
 			stop_batch(q->at.engine, q);
-			reset_ring(r);
+			restart_ring(q, r);
 			q->stuck = false;
 		}
 		return NULL;
 	}
 }
 
-static void change_state(struct chip_udma_engine *e, uint32_t value)
+static void change_state(struct side *s, uint32_t value)
 {
 	if (value & CHANGE_ABORT) {
-		e->aborted = true;
+		s->aborted = true;
 	} else if (value & CHANGE_DISABLE) {
-		e->disabled = true;
-		e->state = STATE_IDLE;
+		s->disabled = true;
+		s->state = STATE_IDLE;
 	} else if (value & CHANGE_NORMAL) {
-		e->aborted = false;
-		e->disabled = false;
-		e->state = STATE_NORMAL;
+		s->aborted = false;
+		s->disabled = false;
+		s->state = STATE_NORMAL;
 	}
 }
 
 /* Side and register in it of an offset below the GEN block. */
 static bool split(uint32_t rel, unsigned int *side, uint32_t *reg)
 {
-	if (rel >= 0x38000)
+	if (rel >= GEN)
 		return false;
 	*side = rel >= NEURON_UDMA_S2M ? S2M : M2S;
 	*reg = rel - (*side == S2M ? NEURON_UDMA_S2M : NEURON_UDMA_M2S);
@@ -563,11 +483,32 @@ static bool is_queue(uint32_t reg)
 	return reg >= NEURON_UDMA_Q(0) && reg < NEURON_UDMA_Q(NEURON_UDMA_QUEUES);
 }
 
-static uint32_t read_queue(struct queue *q, struct ring *r, uint32_t reg, uint32_t ram)
+static uint32_t queue_status(const struct ring *r)
+{
+	uint32_t on = 0;
+
+	if (r->cfg & NEURON_UDMA_Q_CFG_EN_PREF)
+		on |= NEURON_UDMA_Q_STATUS_PREF;
+	if (r->cfg & NEURON_UDMA_Q_CFG_EN_SCHED)
+		on |= NEURON_UDMA_Q_STATUS_SCHED;
+	if (r->len && r->pending == r->len)
+		on |= NEURON_UDMA_Q_STATUS_FULL;
+	return on | r->pending;
+}
+
+static uint32_t read_queue(const struct ring *r, uint32_t reg, uint32_t ram)
 {
 	switch (reg) {
 	case NEURON_UDMA_Q_CFG:
 		return r->cfg;
+	case NEURON_UDMA_Q_STATUS:
+		return queue_status(r);
+	case NEURON_UDMA_Q_DRBP_LO:
+		return (uint32_t)r->base;
+	case NEURON_UDMA_Q_DRBP_HI:
+		return (uint32_t)(r->base >> 32);
+	case NEURON_UDMA_Q_DRL:
+		return r->len;
 	case NEURON_UDMA_Q_DRHP:
 	case NEURON_UDMA_Q_DCP:
 	case NEURON_UDMA_Q_CRHP:
@@ -581,23 +522,50 @@ static uint32_t read_queue(struct queue *q, struct ring *r, uint32_t reg, uint32
 	}
 }
 
+/* Engine lock held. */
+static uint32_t read_engine(struct chip_udma_engine *e, uint32_t rel, uint32_t ram)
+{
+	struct iofic_group *g = find_group(e, rel);
+	unsigned int side;
+	uint32_t reg;
+
+	if (g)
+		return read_group(e, g, rel % IOFIC_STRIDE);
+	if (!split(rel, &side, &reg))
+		return ram;
+	if (is_queue(reg))
+		return read_queue(&e->queue[(reg - NEURON_UDMA_Q(0)) / 0x1000].ring[side], reg & 0xfff, ram);
+	if (reg == NEURON_UDMA_STATE)
+		return e->side[side].aborted ? STATE_ABORT : e->side[side].state;
+	if (side == M2S && reg == NEURON_UDMA_M2S_CFG_LEN)
+		return e->cfg_len;
+	if (side == M2S && reg == NEURON_UDMA_M2S_PREF_CFG_2)
+		return e->pref_cfg;
+	return ram;
+}
+
 uint32_t chip_udma_read(struct neuron_chip *chip, unsigned int engine, uint32_t rel, uint64_t offset)
 {
 	struct chip_udma_engine *e = atomic_load(&chip->engine[engine]);
-	uint32_t ram = chip_ram_read(&chip->ram, offset), reg;
-	unsigned int side, nr;
+	uint32_t value = chip_ram_read(&chip->ram, offset);
 
-	if (!e || !split(rel, &side, &reg))
-		return ram;
+	if (!e)
+		e = make_engine(chip, engine);
+	if (!e)
+		return value;
 	pthread_mutex_lock(&e->lock);
-	if (is_queue(reg)) {
-		nr = (reg - NEURON_UDMA_Q(0)) / 0x1000;
-		ram = read_queue(&e->queue[nr], &e->queue[nr].ring[side], reg & 0xfff, ram);
-	} else if (reg == NEURON_UDMA_STATE) {
-		ram = e->aborted ? STATE_ABORT : e->state;
-	}
+	value = read_engine(e, rel, value);
 	pthread_mutex_unlock(&e->lock);
-	return ram;
+	return value;
+}
+
+/* A copy's own doorbell must not start another copy inside of it. */
+static void start(struct queue *q)
+{
+	if (chip_in_dma())
+		chip_pool_submit(CHIP_POOL_UDMA, &q->work);
+	else
+		run_queue(q, CHIP_INLINE_BYTES);
 }
 
 static void run_all(struct chip_udma_engine *e)
@@ -612,43 +580,83 @@ static void run_all(struct chip_udma_engine *e)
 		run = claim(e, q);
 		pthread_mutex_unlock(&e->lock);
 		if (run)
-			run_queue(q, CHIP_INLINE_BYTES);
+			start(q);
 	}
+}
+
+/* Engine lock held. True: queues may have become runnable. */
+static bool write_side(struct chip_udma_engine *e, unsigned int side, uint32_t reg, uint32_t value)
+{
+	const uint32_t stream = side == M2S ? NEURON_UDMA_STREAM_CFG : NEURON_UDMA_S2M_STREAM_CFG;
+
+	if (reg == NEURON_UDMA_CHANGE_STATE) {
+		change_state(&e->side[side], value);
+		return true;
+	}
+	if (reg == stream) {
+		e->side[side].stream_cfg = value;
+		return true;
+	}
+	if (side == M2S && reg == NEURON_UDMA_M2S_CFG_LEN)
+		e->cfg_len = value;
+	if (side == M2S && reg == NEURON_UDMA_M2S_PREF_CFG_2)
+		e->pref_cfg = value;
+	return false;
+}
+
+static void write_ring(struct chip_udma_engine *e, struct queue *q, unsigned int side, uint32_t reg,
+		       uint32_t value)
+{
+	struct udma_error error = {
+		.side = side,
+		.cause = side == M2S ? NEURON_UDMA_CAUSE_M2S_MAX_DESC : NEURON_UDMA_CAUSE_S2M_PKT_LEN,
+		.addr = value,
+	};
+	bool run;
+
+	pthread_mutex_lock(&e->lock);
+	error.why = write_queue(q, side, reg, value);
+	if (error.why && !is_aborted(e))
+		abort_engine(e, &error);
+	run = !error.why && claim(e, q);
+	pthread_mutex_unlock(&e->lock);
+	if (error.why)
+		report_abort(q->at.chip, q, &error);
+	if (run)
+		start(q);
 }
 
 void chip_udma_write(struct neuron_chip *chip, unsigned int engine, uint32_t rel,
 		     uint64_t offset, uint32_t value)
 {
 	struct chip_udma_engine *e = atomic_load(&chip->engine[engine]);
-	const char *bad = NULL;
-	struct queue *q = NULL;
+	struct iofic_group *g;
 	unsigned int side;
 	uint32_t reg;
-	bool run = false;
+	bool run;
 
 	chip_ram_write(&chip->ram, offset, value);
-	if (!split(rel, &side, &reg))
-		return;
 	if (!e)
 		e = make_engine(chip, engine);
 	if (!e)
 		return;
-	pthread_mutex_lock(&e->lock);
-	if (is_queue(reg)) {
-		q = &e->queue[(reg - NEURON_UDMA_Q(0)) / 0x1000];
-		bad = write_queue(q, side, reg & 0xfff, value);
-		if (bad && !e->aborted)
-			abort_engine(e, q, side);
-		run = !bad && claim(e, q);
-	} else if (reg == NEURON_UDMA_CHANGE_STATE) {
-		change_state(e, value);
+	g = find_group(e, rel);
+	if (g) {
+		pthread_mutex_lock(&e->lock);
+		write_group(g, rel % IOFIC_STRIDE, value);
+		pthread_mutex_unlock(&e->lock);
+		return;
 	}
+	if (!split(rel, &side, &reg))
+		return;
+	if (is_queue(reg)) {
+		write_ring(e, &e->queue[(reg - NEURON_UDMA_Q(0)) / 0x1000], side, reg & 0xfff, value);
+		return;
+	}
+	pthread_mutex_lock(&e->lock);
+	run = write_side(e, side, reg, value);
 	pthread_mutex_unlock(&e->lock);
-	if (bad)
-		report_abort(chip, q, side, value, bad);
 	if (run)
-		run_queue(q, CHIP_INLINE_BYTES);
-	else if (!q && reg == NEURON_UDMA_CHANGE_STATE)
 		run_all(e);
 }
 
@@ -656,23 +664,12 @@ void chip_udma_write(struct neuron_chip *chip, unsigned int engine, uint32_t rel
 
 static void reset_engine(struct chip_udma_engine *e)
 {
-	struct queue *q;
-	unsigned int i, side;
+	unsigned int i;
 
 	pthread_mutex_lock(&e->lock);
-	for (i = 0; i < NEURON_UDMA_QUEUES; i++) {
-		q = &e->queue[i];
-		stop_batch(e, q);
-		q->stuck = false;
-		for (side = 0; side < SIDES; side++) {
-			memset(&q->ring[side], 0, sizeof(q->ring[side]));
-			q->ring[side].cfg = NEURON_UDMA_Q_CFG_RESET_VALUE;
-			reset_ring(&q->ring[side]);
-		}
-	}
-	e->aborted = false;
-	e->disabled = false;
-	e->state = STATE_IDLE;
+	for (i = 0; i < NEURON_UDMA_QUEUES; i++)
+		stop_batch(e, &e->queue[i]);
+	power_on(e);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -724,7 +721,8 @@ void chip_udma_clear_abort(struct neuron_chip *chip, uint32_t groups)
 		if (!e || (groups != ~0u && (i / 16 >= 32 || !(groups >> (i / 16) & 1))))
 			continue;
 		pthread_mutex_lock(&e->lock);
-		e->aborted = false;
+		e->side[M2S].aborted = false;
+		e->side[S2M].aborted = false;
 		free_stuck(e);
 		pthread_mutex_unlock(&e->lock);
 		/* Left-overs of before the reset must not start by themselves. */

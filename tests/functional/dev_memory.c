@@ -76,7 +76,7 @@ TEST_F(mem, info)
 		EXPECT_EQ(2, info->hbm_stacks);
 		EXPECT_EQ(16, gib);
 	} else {
-		EXPECT_STREQ(info->nc_version == 3 ? "trn2" : "trn3", info->arch);
+		EXPECT_EQ(0, strncmp(info->nc_version == 3 ? "trn2" : "trn3", info->arch, 4));
 		EXPECT_EQ(8, info->cores);
 		EXPECT_EQ(4, info->hbm_stacks);
 		EXPECT_EQ(info->nc_version == 3 ? 24 : 36, gib);

@@ -88,15 +88,53 @@
 #define NEURON_UDMA_CHANGE_STATE	0x204
 #define NEURON_UDMA_ERR_LOG_MASK	0x20c
 #define NEURON_UDMA_M2S_CFG_LEN		0x254
-#define NEURON_UDMA_STREAM_CFG		0x258
+#define  NEURON_UDMA_CFG_LEN_MAX	0x000fffffu	/* bytes of a packet */
+#define  NEURON_UDMA_CFG_LEN_64K	(1u << 24)	/* length 0 means 65536 */
+#define NEURON_UDMA_STREAM_CFG		0x258	/* M2S; bit 0: disable */
+#define NEURON_UDMA_S2M_STREAM_CFG	0x250
+#define NEURON_UDMA_M2S_PREF_CFG_2	0x304
+#define  NEURON_UDMA_PREF_CFG_2_MAX_DESCS 0xffu		/* descriptors of a packet */
+#define  NEURON_UDMA_PREF_CFG_2_VALUE	0x10041u	/* what the public driver writes */
+
+/*
+ * Interrupt controllers of an engine (udma_iofic.c): four groups each, A to D. A of
+ * the second has the errors of the source side, B of the destination side.
+ */
+#define NEURON_UDMA_IOFIC(g)		(0x38000 + 0x40 * (g))
+#define NEURON_UDMA_IOFIC2(g)		(0x3a000 + 0x40 * (g))
+#define NEURON_UDMA_IOFIC_CAUSE		0x00	/* writing 0 clears */
+#define NEURON_UDMA_IOFIC_CAUSE_SET	0x08
+#define NEURON_UDMA_IOFIC_MASK		0x10
+#define NEURON_UDMA_IOFIC_MASK_CLEAR	0x18	/* writing 0 clears the bit of the mask */
+#define NEURON_UDMA_IOFIC_STATUS	0x20
+#define NEURON_UDMA_IOFIC_CONTROL	0x28
+#define NEURON_UDMA_IOFIC_ABORT_MASK	0x30	/* 1: the event does not abort the engine */
+#define NEURON_UDMA_IOFIC_D_SECONDARY(g) (1u << (8 + (g)))
+#define NEURON_UDMA_CAUSE_M2S_RING_ID	(1u << 17)
+#define NEURON_UDMA_CAUSE_M2S_LAST	(1u << 16)
+#define NEURON_UDMA_CAUSE_M2S_FIRST	(1u << 15)
+#define NEURON_UDMA_CAUSE_M2S_MAX_DESC	(1u << 14)
+#define NEURON_UDMA_CAUSE_M2S_PKT_LEN	(1u << 13)
+#define NEURON_UDMA_CAUSE_M2S_PREF_RESP	(1u << 11)
+#define NEURON_UDMA_CAUSE_M2S_DATA_RESP	(1u << 8)
+#define NEURON_UDMA_CAUSE_M2S_STRM_RESP	(1u << 2)
+#define NEURON_UDMA_CAUSE_S2M_PKT_LEN	(1u << 24)
+#define NEURON_UDMA_CAUSE_S2M_RING_ID	(1u << 11)
+#define NEURON_UDMA_CAUSE_S2M_PREF_RESP	(1u << 9)
+#define NEURON_UDMA_CAUSE_S2M_DATA_RESP	(1u << 1)
+
 #define NEURON_UDMA_Q(q)		(0x1000 + 0x1000 * (q))
 /* Inside a queue. */
 #define NEURON_UDMA_Q_CFG		0x20
 #define  NEURON_UDMA_Q_CFG_EN_PREF	(1u << 16)
 #define  NEURON_UDMA_Q_CFG_EN_SCHED	(1u << 17)
 #define  NEURON_UDMA_Q_CFG_RESET_VALUE	(3u << 24)
-#define NEURON_UDMA_Q_STATUS		0x24
-#define NEURON_UDMA_Q_DRBP_LO		0x28	/* ring base, 256-byte aligned, full device address */
+#define NEURON_UDMA_Q_STATUS		0x24	/* bits are ours: [23:0] announced and not done */
+#define  NEURON_UDMA_Q_STATUS_PREF	(1u << 28)
+#define  NEURON_UDMA_Q_STATUS_SCHED	(1u << 29)
+#define  NEURON_UDMA_Q_STATUS_FULL	(1u << 31)
+#define NEURON_UDMA_Q_DRBP_LO		0x28	/* ring base, full device address; the driver aligns it to 256 */
+#define  NEURON_UDMA_Q_DRBP_LO_MASK	0xffffffc0u
 #define NEURON_UDMA_Q_DRBP_HI		0x2c
 #define NEURON_UDMA_Q_DRL		0x30	/* number of descriptors */
 #define NEURON_UDMA_Q_DRHP		0x34
@@ -135,8 +173,15 @@ struct neuron_udma_desc {
 #define NEURON_UDMA_DESC_FIRST		(1u << 26)
 #define NEURON_UDMA_DESC_LAST		(1u << 27)
 #define NEURON_UDMA_DESC_INT_EN		(1u << 28)
+#define NEURON_UDMA_DESC_STRONG_ORDER	(1u << 29)	/* destination (2.25) */
 #define NEURON_UDMA_DESC_DMB		(1u << 30)
 #define NEURON_UDMA_META_COPY		0x01080003u	/* what the public driver writes */
+#define NEURON_UDMA_META_SWAP		0x00003fc0u	/* byte and bit swaps */
+#define NEURON_UDMA_META_CRC		0x0007c000u	/* validate, stored iv, send, store, store source */
+#define NEURON_UDMA_META_COPY_SOURCE	(1u << 19)
+#define NEURON_UDMA_META_OP_TYPE	0x00700000u
+#define NEURON_UDMA_META_OP		0x03800000u
+#define NEURON_UDMA_META_OP_COPY	0x01000000u	/* ssmae_op 2 */
 #define NEURON_UDMA_META_WRITE_BARRIER	(1u << 26)
 
 /* Per core, relative to the core's TPB window in BAR0 (v3/address_map.h). */
@@ -150,6 +195,10 @@ struct neuron_udma_desc {
 #define NEURON_TPB_SEM_DEC(n)		(0x2701c00 + 4 * (n))
 #define NEURON_SEMAPHORES		256
 #define NEURON_EVENTS			256
+
+/* Windows onto other chips (V3_PCIE_B0_n_BASE in v3/address_map.h). */
+#define NEURON_V3_LINK_DPA(n)		(0x10000000000000ull + 0x4000000000000ull * (n))
+#define NEURON_V3_LINK_SHIFT		50
 
 /* Device physical addresses of HBM stack n (v3/address_map.h, v2/address_map.h). */
 #define NEURON_V3_HBM_DPA(n)		(((n) & 1 ? 0x4000000000ull : 0ull) | ((n) >> 1 ? 1ull << 47 : 0ull))
