@@ -27,6 +27,8 @@
 
 #include "neuron_dev.h"
 
+static QLIST_HEAD(, NeuronState) neuron_chips = QLIST_HEAD_INITIALIZER(neuron_chips);
+
 /* ---- callbacks of the chip ------------------------------------------------- */
 
 static pthread_key_t rcu_key;
@@ -62,6 +64,30 @@ static void neuron_register_thread(void)
 	pthread_setspecific(rcu_key, &known);
 }
 
+static bool neuron_has_iommu(NeuronState *s)
+{
+	return pci_device_iommu_address_space(PCI_DEVICE(s)) != &address_space_memory;
+}
+
+/*
+ * A vCPU that resets a queue waits, with the big lock, for a thread of the chip that
+ * may want it for its DMA.
+ */
+static void neuron_wait(void *opaque, bool begin)
+{
+	static __thread bool dropped;
+
+	if (!begin) {
+		if (dropped) {
+			dropped = false;
+			bql_lock();
+		}
+	} else if (neuron_has_iommu(opaque) && bql_locked()) {
+		dropped = true;
+		bql_unlock();
+	}
+}
+
 static int neuron_dma(NeuronState *s, uint64_t addr, void *buf, size_t len,
 		      bool is_write)
 {
@@ -72,6 +98,12 @@ static int neuron_dma(NeuronState *s, uint64_t addr, void *buf, size_t len,
 	};
 
 	neuron_register_thread();
+	/* An IOMMU reports a fault by an interrupt, and that needs the big lock. */
+	if (neuron_has_iommu(s) && !bql_locked()) {
+		BQL_LOCK_GUARD();
+		return address_space_rw(pci_get_address_space(pci), addr, attrs, buf,
+					len, is_write) == MEMTX_OK ? 0 : -1;
+	}
 	return address_space_rw(pci_get_address_space(pci), addr, attrs, buf,
 				len, is_write) == MEMTX_OK ? 0 : -1;
 }
@@ -115,6 +147,7 @@ static const struct neuron_chip_host neuron_host = {
 	.dma_read = neuron_dma_read,
 	.dma_write = neuron_dma_write,
 	.irq = neuron_irq,
+	.wait = neuron_wait,
 	.log = neuron_log,
 	.pci = neuron_pci_event,
 };
@@ -280,6 +313,7 @@ static bool neuron_make_exec(NeuronState *s, Error **errp)
 	memory_region_init(&s->exec, OBJECT(s), "neuron-bar2", NEURON_EXEC_BAR_SIZE);
 	memory_region_init_io(&s->exec_regs, OBJECT(s), &neuron_exec_ops, s, "neuron-exec",
 			      NEURON_EXEC_BAR_SIZE);
+	s->exec_regs.disable_reentrancy_guard = true;
 	memory_region_add_subregion_overlap(&s->exec, 0, &s->exec_regs, -1);
 	if (msix_init(pci, vectors, &s->exec, NEURON_BAR_EXEC, NEURON_EXEC_MSIX_TABLE,
 		      &s->exec, NEURON_BAR_EXEC, NEURON_EXEC_MSIX_PBA, 0, errp)) {
@@ -333,6 +367,20 @@ static bool neuron_block_migration(NeuronState *s, Error **errp)
 	return migrate_add_blocker(&s->migration_blocker, errp) == 0;
 }
 
+/*
+ * Links between the chips of this machine, by their routing ids. Of two with the same
+ * one only one gets the cables; that it is wrong is for the driver to find.
+ */
+static void neuron_connect(NeuronState *s)
+{
+	NeuronState *other;
+
+	QLIST_FOREACH(other, &neuron_chips, next) {
+		neuron_chip_connect(s->chip, other->chip);
+	}
+	QLIST_INSERT_HEAD(&neuron_chips, s, next);
+}
+
 /* A region in another of the same device is a reference to the device. */
 static void neuron_take_apart(NeuronState *s)
 {
@@ -358,6 +406,7 @@ static void neuron_exit(PCIDevice *pci)
 {
 	NeuronState *s = NEURON(pci);
 
+	QLIST_SAFE_REMOVE(s, next);
 	migrate_del_blocker(&s->migration_blocker);
 	if (msix_present(pci)) {
 		msix_uninit(pci, &s->exec, &s->exec);
@@ -369,6 +418,7 @@ static void neuron_exit(PCIDevice *pci)
 		return;
 	}
 	neuron_take_apart(s);
+	neuron_chip_disconnect(s->chip);
 	/*
 	 * First no job and no DMA; then a thread of the chip may still wait for
 	 * the big lock to raise its last interrupt.
@@ -391,12 +441,15 @@ static void neuron_realize(PCIDevice *pci, Error **errp)
 	pci_config_set_revision(pci->config, s->revision);
 	memory_region_init_io(&s->apb, OBJECT(s), &neuron_apb_ops, s, "neuron-apb",
 			      s->info.bar_size[NEURON_BAR_APB]);
+	/* The chip locks for itself, and other vCPUs come in while neuron_wait() waits. */
+	s->apb.disable_reentrancy_guard = true;
 	neuron_make_hbm(s);
 	if (!neuron_make_express(s, errp) || !neuron_make_bar2(s, errp) ||
 	    !neuron_block_migration(s, errp)) {
 		neuron_exit(pci);
 		return;
 	}
+	neuron_connect(s);
 	neuron_inject_init(s, s->revision == NEURON_PCI_REVISION_QEMU ? NULL : &s->exec, &s->hbm);
 	neuron_register_bar(pci, NEURON_BAR_APB, &s->apb);
 	neuron_register_bar(pci, NEURON_BAR_EXEC, &s->exec);

@@ -28,6 +28,7 @@ struct NeuronState {
 	struct neuron_chip *chip;
 	struct neuron_chip_info info;
 	bool has_aer;
+	QLIST_ENTRY(NeuronState) next;	/* of the chips of this machine */
 	Error *migration_blocker;
 
 	/* faults on demand, inject.c */
