@@ -14,7 +14,11 @@ static unsigned int open_devs;
 static bool parse_env(char arch[8], unsigned int *count)
 {
 	const char *text = getenv("NEURON_RT_SIM"), *colon;
-	static const char *const names[] = { "trn1", "inf2", "trn2", "trn3" };
+	static const char *const names[] = {
+#define NEURON_ARCH(id, name, ...) name,
+#include "neuron/arch.def"
+#undef NEURON_ARCH
+	};
 	size_t len, i;
 	char *end;
 
