@@ -231,54 +231,61 @@ static bool free_size_ok(struct nki_kernel *k, struct nki_loc loc, const char *w
 	return false;
 }
 
-/*
- * Dimensions [lo, hi) of a view as few hardware dimensions as possible, innermost
- * first, after the *count that @num and @step hold already.
+/**
+ * struct pattern - hardware dimensions, innermost first
+ * @count: how many
+ * @count_dim: the one whose number a register gives, or -1
  */
-static bool merge_dims(const struct nki_view *v, unsigned int lo, unsigned int hi, int64_t num_limit,
-		       unsigned int max, int64_t *num, int64_t *step, unsigned int *count,
-		       int *count_dim)
+struct pattern {
+	int64_t num[NEURON_AP_DIMS], step[NEURON_AP_DIMS];
+	unsigned int count;
+	int count_dim;
+};
+
+/* Adds dimensions [lo, hi) of a view as as few hardware dimensions as possible. */
+static bool merge_dims(const struct nki_view *v, unsigned int lo, unsigned int hi, struct pattern *p)
 {
-	unsigned int start = *count;
+	unsigned int start = p->count;
 
 	for (unsigned int d = hi; d-- > lo;) {
 		bool dynamic = v->count_reg.id && v->count_dim == d;
 		bool fixed = dynamic || (v->index && d == 0);
-		unsigned int last = *count - 1;
 
 		if (v->num[d] == 1 && !fixed)
 			continue;
-		if (*count > start && !fixed && *count_dim != (int)last &&
-		    v->step[d] == step[last] * num[last] && num[last] * v->num[d] <= num_limit) {
-			num[last] *= v->num[d];
-			continue;
+		if (p->count > start && !fixed) {
+			unsigned int last = p->count - 1;
+
+			if (p->count_dim != (int)last && v->step[d] == p->step[last] * p->num[last] &&
+			    p->num[last] * v->num[d] <= UINT16_MAX) {
+				p->num[last] *= v->num[d];
+				continue;
+			}
 		}
-		if (*count == max)
+		if (p->count == NEURON_AP_DIMS)
 			return false;
 		if (dynamic)
-			*count_dim = *count;
-		num[*count] = v->num[d];
-		step[*count] = v->step[d];
-		(*count)++;
+			p->count_dim = p->count;
+		p->num[p->count] = v->num[d];
+		p->step[p->count++] = v->step[d];
 	}
 	return true;
 }
 
 static bool ap_limits_ok(struct nki_kernel *k, struct nki_loc loc, const char *what,
-			 const int64_t *num, const int64_t *step, unsigned int count)
+			 const struct pattern *p)
 {
-	for (unsigned int d = 0; d < count; d++) {
-		if (num[d] > UINT16_MAX || step[d] > INT16_MAX || step[d] < INT16_MIN) {
+	for (unsigned int d = 0; d < p->count; d++) {
+		if (p->num[d] > UINT16_MAX || p->step[d] > INT16_MAX || p->step[d] < INT16_MIN) {
 			nki_fail(k, loc, "%s: %lld elements at a distance of %lld; allowed: 65535, and -32768 to 32767",
-				 what, (long long)num[d], (long long)step[d]);
+				 what, (long long)p->num[d], (long long)p->step[d]);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void fill_ap(struct nki_view v, const int64_t *num, const int64_t *step, unsigned int count,
-		    int count_dim, struct neuron_ap *ap)
+static void fill_ap(struct nki_view v, const struct pattern *p, struct neuron_ap *ap)
 {
 	memset(ap, 0, sizeof(*ap));
 	ap->space = v.buf->space;
@@ -287,13 +294,20 @@ static void fill_ap(struct nki_view v, const int64_t *num, const int64_t *step, 
 	ap->part_count = v.num[0];
 	ap->offset = htole32(v.buf->base + v.offset);
 	ap->offset_reg = NEURON_REG_NONE;
-	ap->count_reg = count_dim < 0 ? NEURON_REG_NONE : v.count_reg.id - 1;
-	ap->count_dim = count_dim < 0 ? 0 : count_dim;
-	ap->dims = count;
-	for (unsigned int d = 0; d < count; d++) {
-		ap->num[d] = htole16(num[d]);
-		ap->step[d] = htole16(step[d]);
+	ap->count_reg = p->count_dim < 0 ? NEURON_REG_NONE : v.count_reg.id - 1;
+	ap->count_dim = p->count_dim < 0 ? 0 : p->count_dim;
+	ap->dims = p->count;
+	for (unsigned int d = 0; d < p->count; d++) {
+		ap->num[d] = htole16(p->num[d]);
+		ap->step[d] = htole16(p->step[d]);
 	}
+}
+
+static void one_element(struct pattern *p)
+{
+	p->num[0] = 1;
+	p->step[0] = 1;
+	p->count = 1;
 }
 
 /*
@@ -303,33 +317,24 @@ static void fill_ap(struct nki_view v, const int64_t *num, const int64_t *step, 
 static bool put_pattern(struct nki_kernel *k, struct nki_loc loc, const char *what, struct nki_view v,
 			unsigned int split, struct neuron_ap *ap, unsigned int *inner)
 {
-	int64_t num[NEURON_AP_DIMS], step[NEURON_AP_DIMS];
-	unsigned int count = 0, middle = split ? split : 1;
-	int count_dim = -1;
-	bool ok;
+	struct pattern p = { .count = 0, .count_dim = -1 };
+	unsigned int middle = split ? split : 1;
+	bool ok = merge_dims(&v, middle, v.dims, &p);
 
-	ok = merge_dims(&v, middle, v.dims, UINT16_MAX, NEURON_AP_DIMS, num, step, &count, &count_dim);
-	if (ok && inner && split && !count) {
-		num[0] = 1;	/* a reduction over dimensions of one element */
-		step[0] = 1;
-		count = 1;
-	}
+	if (ok && inner && split && !p.count)
+		one_element(&p);	/* a reduction over dimensions of one element */
 	if (inner)
-		*inner = count;
-	ok = ok && merge_dims(&v, 1, middle, UINT16_MAX, NEURON_AP_DIMS, num, step, &count, &count_dim);
-	if (!ok) {
+		*inner = p.count;
+	if (!ok || !merge_dims(&v, 1, middle, &p)) {
 		nki_fail(k, loc, "%s: more than %d free dimensions that cannot be merged", what,
 			 NEURON_AP_DIMS);
 		return false;
 	}
-	if (!count) {
-		num[0] = 1;
-		step[0] = 1;
-		count = 1;
-	}
-	if (!ap_limits_ok(k, loc, what, num, step, count))
+	if (!p.count)
+		one_element(&p);
+	if (!ap_limits_ok(k, loc, what, &p))
 		return false;
-	fill_ap(v, num, step, count, count_dim, ap);
+	fill_ap(v, &p, ap);
 	return true;
 }
 
