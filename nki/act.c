@@ -11,7 +11,7 @@ static bool activation_ok(struct nki_kernel *k, struct nki_loc loc, enum nki_op 
 		nki_fail(k, loc, "operator 0x%x is not an activation function", op);
 		return false;
 	}
-	if (nki_act_fn(op) == FN_PRELU) {
+	if (nki_act_fn(op) == NEURON_ACTFN_PRELU) {
 		nki_fail(k, loc, "prelu has its slope in nki_activate2 only");
 		return false;
 	}
@@ -123,7 +123,7 @@ static bool activate2_ops_ok(struct nki_kernel *k, struct nki_loc loc, enum nki_
 		nki_fail(k, loc, "op0, op1 allowed: multiply and add, subtract or bypass; add, subtract or bypass alone");
 		return false;
 	}
-	if (r && r != NKI_ADD && r != NKI_MAXIMUM && r != NKI_MINIMUM && r != ALU_ABS_MAX && r != ALU_ABS_MIN) {
+	if (r && r != NKI_ADD && r != NKI_MAXIMUM && r != NKI_MINIMUM && r != NEURON_ALU_ABS_MAX && r != NEURON_ALU_ABS_MIN) {
 		nki_fail(k, loc, "reduce_op allowed: add, maximum, minimum, abs_max, abs_min");
 		return false;
 	}
@@ -148,7 +148,7 @@ void nki_activate2_(struct nki_kernel *k, struct nki_loc loc, struct nki_view ds
 		    struct nki_view data, struct nki_scalar imm0, struct nki_scalar imm1,
 		    enum nki_op op0, enum nki_op op1, const struct nki_activate2_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_ACTIVATE2, NKI_ENGINE_SCALAR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_ACTIVATE2, NKI_ENGINE_SCALAR, 0);
 	struct nki_scalar none = { 0 };
 	struct nki_scalar param = args->relu_param.kind ? args->relu_param : nki_f32(0);
 

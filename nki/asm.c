@@ -11,7 +11,6 @@
 
 #include "asm.h"
 #include "isa_text.h"
-#include "opcodes.h"
 
 #define MAX_SOURCES	(NEURON_INSN_MAX_WORDS - 2)
 
@@ -449,7 +448,7 @@ static bool u8(struct as *a, const char *p, uint8_t *out)
 static bool dma_operand(struct as *a, unsigned int word, const char *part, const char *value)
 {
 	struct neuron_dma_operand *d = (struct neuron_dma_operand *)&a->insn->word[1 + word];
-	bool own_ap = word && a->row->opcode == OP_DMA_COMPUTE;
+	bool own_ap = word && a->row->opcode == NEURON_OP_DMA_COMPUTE;
 	struct neuron_ap *ap = own_ap ? &d->index : &a->insn->word[0].ap[word ? 1 : 0];
 	uint64_t number64;
 
@@ -492,7 +491,7 @@ static int dma_key(struct as *a, const char *key, const char *value)
 		if (isdigit((unsigned char)*key) && !number(a, &key, MAX_SOURCES - 1, &n))
 			return -1;
 		word = 1 + n;
-		if (a->row->opcode != OP_DMA_COMPUTE && word > 1) {
+		if (a->row->opcode != NEURON_OP_DMA_COMPUTE && word > 1) {
 			fail(a, "one source");
 			return -1;
 		}
@@ -637,7 +636,7 @@ static int common_key(struct as *a, const char *key, const char *value)
 		ok = dma_aux(a, value, 16);
 	else if (!strcmp(key, "sem_core") && dma)
 		ok = dma_aux(a, value, 24);
-	else if (!strcmp(key, "mask") && a->row->opcode == OP_STREAM_SHUFFLE)
+	else if (!strcmp(key, "mask") && a->row->opcode == NEURON_OP_STREAM_SHUFFLE)
 		ok = shuffle_mask(a, value);
 	else if ((!strcmp(key, "aux1") || !strcmp(key, "aux2")) && has_ext)
 		ok = u32(a, value, UINT32_MAX, &ext->aux[key[3] - '1']);
@@ -707,7 +706,7 @@ static bool assign(struct as *a, const char *key, const char *value)
 	enum isa_second second = isa_text_second(a->row->opcode);
 	int done = common_key(a, key, value);
 
-	if (!done && second == ISA_SECOND_HBM && !strcmp(key, a->row->opcode == OP_READ ? "src" : "dst"))
+	if (!done && second == ISA_SECOND_HBM && !strcmp(key, a->row->opcode == NEURON_OP_READ ? "src" : "dst"))
 		return hbm(a, value, (struct neuron_dma_operand *)&a->insn->word[1]);
 	if (!done && second == ISA_SECOND_DMA)
 		done = dma_key(a, key, value);
@@ -811,7 +810,7 @@ static bool finish(struct as *a)
 	struct nki_asm_insn *insn = a->insn;
 
 	if (isa_text_second(a->row->opcode) == ISA_SECOND_DMA) {
-		if (a->row->opcode == OP_DMA_COMPUTE)
+		if (a->row->opcode == NEURON_OP_DMA_COMPUTE)
 			insn->words = 2 + (a->sources ? a->sources : 1);
 		else
 			insn->words = a->row->words;

@@ -97,7 +97,7 @@ static struct neuron_imm number(int32_t value)
 /* Adds 1 to a semaphore of the other core. */
 static void put_remote(struct nki_kernel *k, struct neuron_insn *w, unsigned int sem)
 {
-	w->opcode = OP_REMOTE_SEMAPHORE;
+	w->opcode = NEURON_OP_REMOTE_SEMAPHORE;
 	w->imm[0] = number(sem);
 	w->imm[1] = number(1);
 	w->aux = htole32(1 - k->core);
@@ -123,7 +123,7 @@ void nki_core_barrier_(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 			 nki_space_text(data.buf->space));
 		return;
 	}
-	insn = nki_begin(k, loc, OP_REMOTE_SEMAPHORE, args->engine, NKI_ENGINE_GPSIMD);
+	insn = nki_begin(k, loc, NEURON_OP_REMOTE_SEMAPHORE, args->engine, NKI_ENGINE_GPSIMD);
 	if (!insn)
 		return;
 	put_remote(k, &insn->w, BARRIER_SEM(insn->point.engine));
@@ -181,8 +181,8 @@ static bool put_before(struct nki_kernel *k, struct nki_insn *insn, unsigned int
 
 	if (!w)
 		return false;
-	w[0] = word(OP_DRAIN, insn);
-	w[1] = word(OP_REMOTE_SEMAPHORE, insn);
+	w[0] = word(NEURON_OP_DRAIN, insn);
+	w[1] = word(NEURON_OP_REMOTE_SEMAPHORE, insn);
 	put_remote(k, &w[1], PIPE_SEM(pipe, 0));
 	w[2] = word(NEURON_OP_EVENT_SEMAPHORE, insn);
 	put_wait(&w[2], PIPE_SEM(pipe, 0), 1);
@@ -200,7 +200,7 @@ static bool put_after(struct nki_kernel *k, struct nki_insn *insn, unsigned int 
 		return false;
 	w[0] = word(NEURON_OP_EVENT_SEMAPHORE, insn);
 	put_wait(&w[0], PIPE_SEM(pipe, 1), NKI_DMA_SEM);
-	w[1] = word(OP_REMOTE_SEMAPHORE, insn);
+	w[1] = word(NEURON_OP_REMOTE_SEMAPHORE, insn);
 	put_remote(k, &w[1], PIPE_SEM(pipe, 2));
 	w[2] = word(NEURON_OP_EVENT_SEMAPHORE, insn);
 	put_wait(&w[2], PIPE_SEM(pipe, 2), 1);
@@ -293,7 +293,7 @@ void nki_meet(struct nki_kernel *k)
 void nki_notify_(struct nki_kernel *k, struct nki_loc loc, uint32_t value,
 		 const struct nki_engine_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_NOTIFY, args->engine, NKI_ENGINE_SYNC);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_NOTIFY, args->engine, NKI_ENGINE_SYNC);
 
 	if (!insn || !nki_put_scalar(k, loc, insn, 0, "value", nki_i32((int32_t)value), 0))
 		return;
@@ -304,8 +304,8 @@ void nki_set_rounding_mode_(struct nki_kernel *k, struct nki_loc loc, bool stoch
 {
 	if (!nki_ok(k))
 		return;
-	if (!nki_find_row(OP_SET_ROUNDING_MODE).engines) {
-		nki_fail(k, loc, "the instruction set has no opcode 0x%02x", OP_SET_ROUNDING_MODE);
+	if (!nki_find_row(NEURON_OP_SET_ROUNDING_MODE).engines) {
+		nki_fail(k, loc, "the instruction set has no opcode 0x%02x", NEURON_OP_SET_ROUNDING_MODE);
 		return;
 	}
 	if (k->seq.first || k->prologue.first || k->rounding) {
@@ -340,7 +340,7 @@ static int prefix_id(struct nki_kernel *k, struct nki_loc loc, const char *prefi
 void nki_device_print_(struct nki_kernel *k, struct nki_loc loc, const char *prefix,
 		       struct nki_view tensor, const struct nki_engine_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_DEBUG_PRINT, args->engine, NKI_ENGINE_VECTOR);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_DEBUG_PRINT, args->engine, NKI_ENGINE_VECTOR);
 	int id;
 
 	if (!insn || !nki_put_view(k, loc, insn, 1, "tensor", tensor, 0))

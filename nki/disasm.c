@@ -12,7 +12,6 @@
 
 #include "disasm.h"
 #include "isa_text.h"
-#include "opcodes.h"
 
 struct out {
 	char *text;
@@ -305,7 +304,7 @@ static void add_aux(struct out *o, const struct isa_text_row *row, uint32_t aux)
 
 static bool is_pe(unsigned int opcode)
 {
-	return opcode >= NEURON_OP_LDWEIGHTS && opcode <= OP_MATMUL_SPARSE;
+	return opcode >= NEURON_OP_LDWEIGHTS && opcode <= NEURON_OP_MATMUL_SPARSE;
 }
 
 /* Number of partitions that is printed once: of the first access pattern in memory. */
@@ -329,7 +328,7 @@ static void add_pe_tail(struct out *o, const struct neuron_insn *w)
 	for (unsigned int d = 0; d < w->ap[1].dims && d < NEURON_AP_DIMS; d++)
 		n *= le16toh(w->ap[1].num[d]);
 	add(o, " %u*%u", n, w->ap[1].part_count);
-	if (w->opcode == NEURON_OP_MATMUL || w->opcode == OP_MATMUL_MX || w->opcode == OP_MATMUL_SPARSE)
+	if (w->opcode == NEURON_OP_MATMUL || w->opcode == NEURON_OP_MATMUL_MX || w->opcode == NEURON_OP_MATMUL_SPARSE)
 		add(o, " acc_flags=%u", le16toh(w->flags) & NEURON_FLAG_ACCUMULATE ? 1 : 2);
 }
 
@@ -358,7 +357,7 @@ static void add_aps(struct out *o, const struct neuron_insn *w, const struct neu
 
 static void add_ext(struct out *o, const struct neuron_insn *w, const struct neuron_insn_ext *ext)
 {
-	if (w->opcode == OP_STREAM_SHUFFLE) {
+	if (w->opcode == NEURON_OP_STREAM_SHUFFLE) {
 		add(o, " mask=[");
 		for (unsigned int i = 0; i < 32; i++)
 			add(o, "%s%u", i ? "," : "", ext->mask[i]);
@@ -440,7 +439,7 @@ static void add_dma(struct out *o, const struct neuron_insn *w)
 
 		if (i > 1)
 			snprintf(name, sizeof(name), "src%u", i - 1);
-		add_dma_side(o, name, &d[i], w->opcode == OP_DMA_COMPUTE ? &d[i].index : &w->ap[1]);
+		add_dma_side(o, name, &d[i], w->opcode == NEURON_OP_DMA_COMPUTE ? &d[i].index : &w->ap[1]);
 	}
 	add_dma_side(o, "dst", &d[0], &w->ap[0]);
 }
@@ -477,7 +476,7 @@ static void add_operands(struct out *o, const struct isa_text_row *row, const st
 	} else {
 		add_aps(o, w, ext, channels);
 		if (second == ISA_SECOND_HBM)
-			add_hbm(o, row->opcode == OP_READ ? "src" : "dst",
+			add_hbm(o, row->opcode == NEURON_OP_READ ? "src" : "dst",
 				(const struct neuron_dma_operand *)(w + 1));
 	}
 	add_imms(o, w);
@@ -497,7 +496,7 @@ static void add_operands(struct out *o, const struct isa_text_row *row, const st
 
 static unsigned int words_of(const struct isa_text_row *row, const struct neuron_insn *w)
 {
-	if (row->opcode == OP_DMA_COMPUTE && w->words >= 3 && w->words <= NEURON_INSN_MAX_WORDS)
+	if (row->opcode == NEURON_OP_DMA_COMPUTE && w->words >= 3 && w->words <= NEURON_INSN_MAX_WORDS)
 		return w->words;
 	return row->words + (le16toh(w->flags) & NEURON_FLAG_INDIRECT ? 1 : 0);
 }

@@ -162,7 +162,7 @@ static bool put_operand(struct nki_kernel *k, struct nki_loc loc, struct nki_ins
 			unsigned int word, const char *what, struct nki_view v, bool exact)
 {
 	struct neuron_dma_operand *op = (struct neuron_dma_operand *)insn->more + word;
-	bool own_ap = word && insn->w.opcode == OP_DMA_COMPUTE;
+	bool own_ap = word && insn->w.opcode == NEURON_OP_DMA_COMPUTE;
 
 	if (nki_packed(v.dtype))	/* same bytes; types were compared */
 		v.dtype = nki_dtype_size(v.dtype) == 2 ? NKI_UINT16 : NKI_UINT32;
@@ -382,7 +382,7 @@ void nki_dma_transpose_(struct nki_kernel *k, struct nki_loc loc, struct nki_vie
 	if ((src.index && !transpose_indexed_ok(k, loc, src)) ||
 	    (args->dge_mode == NKI_DGE_HWDGE && !transpose_hwdge_ok(k, loc, src)))
 		return;
-	insn = begin_dma(k, loc, OP_DMA_TRANSPOSE, dst, src, 3, args);
+	insn = begin_dma(k, loc, NEURON_OP_DMA_TRANSPOSE, dst, src, 3, args);
 	if (!insn || !put_operand(k, loc, insn, 0, "dst", dst, true) ||
 	    !put_operand(k, loc, insn, 1, "src", src, true))
 		return;
@@ -463,7 +463,7 @@ void nki_dma_compute_(struct nki_kernel *k, struct nki_loc loc, struct nki_view 
 		compute_indexed(k, loc, dst, srcs, count, args);
 		return;
 	}
-	insn = begin_dma(k, loc, OP_DMA_COMPUTE, dst, srcs[0], count + 2, &dma);
+	insn = begin_dma(k, loc, NEURON_OP_DMA_COMPUTE, dst, srcs[0], count + 2, &dma);
 	if (!insn || !put_operand(k, loc, insn, 0, "dst", dst, false))
 		return;
 	for (unsigned int i = 0; i < count; i++) {

@@ -53,7 +53,7 @@ void nki_tensor_scalar_reduce_(struct nki_kernel *k, struct nki_loc loc, struct 
 {
 	static const enum nki_op reductions[] = { NKI_ADD, NKI_MULTIPLY, NKI_MAXIMUM, NKI_MINIMUM };
 	enum nki_reduce_cmd cmd = args->reduce_cmd ? args->reduce_cmd : NKI_REDUCE_RESET_REDUCE;
-	struct nki_insn *insn = nki_begin(k, loc, OP_TENSOR_SCALAR_REDUCE, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_TENSOR_SCALAR_REDUCE, NKI_ENGINE_VECTOR, 0);
 	struct nki_alu alu;
 
 	if (!dst_and(k, loc, insn, dst, "data", data) || !nki_same_shape(k, loc, "dst", dst, "data", data) ||
@@ -81,7 +81,7 @@ void nki_tensor_scalar_cumulative_(struct nki_kernel *k, struct nki_loc loc, str
 {
 	static const enum nki_op scans[] = { NKI_ADD, NKI_SUBTRACT, NKI_MULTIPLY, NKI_MAXIMUM, NKI_MINIMUM };
 	enum nki_reduce_cmd cmd = args->reduce_cmd ? args->reduce_cmd : NKI_REDUCE_RESET_REDUCE;
-	struct nki_insn *insn = nki_begin(k, loc, OP_TENSOR_SCALAR_CUMULATIVE, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_TENSOR_SCALAR_CUMULATIVE, NKI_ENGINE_VECTOR, 0);
 	struct nki_alu alu;
 
 	if (!dst_and(k, loc, insn, dst, "src", src) || !nki_same_shape(k, loc, "dst", dst, "src", src) ||
@@ -108,7 +108,7 @@ void nki_tensor_tensor_scan_(struct nki_kernel *k, struct nki_loc loc, struct nk
 			     struct nki_view data0, struct nki_view data1, struct nki_scalar initial,
 			     enum nki_op op0, enum nki_op op1, const struct nki_scan_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_TENSOR_TENSOR_SCAN, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_TENSOR_TENSOR_SCAN, NKI_ENGINE_VECTOR, 0);
 
 	if (!dst_and(k, loc, insn, dst, "data0", data0) || !nki_put_view(k, loc, insn, 2, "data1", data1, 0) ||
 	    !nki_same_shape(k, loc, "dst", dst, "data0", data0) ||
@@ -127,7 +127,7 @@ void nki_tensor_tensor_scan_(struct nki_kernel *k, struct nki_loc loc, struct nk
 void nki_exponential_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view src,
 		      const struct nki_exponential_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_EXPONENTIAL, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_EXPONENTIAL, NKI_ENGINE_VECTOR, 0);
 	struct nki_scalar max = args->max_value.kind ? args->max_value : nki_f32(0);
 	struct nki_scalar init = args->reduce_init.kind ? args->reduce_init : nki_f32(0);
 
@@ -157,7 +157,7 @@ void nki_range_select_(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 	static const enum nki_op compares[] = { NKI_EQUAL, NKI_LESS, NKI_LESS_EQUAL, NKI_GREATER,
 						NKI_GREATER_EQUAL };
 	enum nki_reduce_cmd cmd = args->reduce_cmd ? args->reduce_cmd : NKI_REDUCE_RESET_REDUCE;
-	struct nki_insn *insn = nki_begin(k, loc, OP_RANGE_SELECT, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_RANGE_SELECT, NKI_ENGINE_VECTOR, 0);
 	struct nki_scalar b0 = nki_vec(bound0), b1 = nki_vec(bound1);
 
 	if (!dst_and(k, loc, insn, dst, "on_true_tile", on_true) ||
@@ -247,7 +247,7 @@ void nki_select_reduce_(struct nki_kernel *k, struct nki_loc loc, struct nki_vie
 
 void nki_bn_stats_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view data)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_BN_STATS, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_BN_STATS, NKI_ENGINE_VECTOR, 0);
 
 	if (!dst_and(k, loc, insn, dst, "data", data) || !nki_shape_is(k, loc, "dst", dst, data.num[0], 6))
 		return;
@@ -261,7 +261,7 @@ void nki_bn_stats_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst
 
 void nki_bn_aggr_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view data)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_BN_AGGR, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_BN_AGGR, NKI_ENGINE_VECTOR, 0);
 
 	if (!dst_and(k, loc, insn, dst, "data", data) || !nki_shape_is(k, loc, "dst", dst, data.num[0], 2))
 		return;
@@ -286,7 +286,7 @@ static bool search_size_ok(struct nki_kernel *k, struct nki_loc loc, struct nki_
 
 void nki_max8_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view src)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_MAX8, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_MAX8, NKI_ENGINE_VECTOR, 0);
 
 	if (dst_and(k, loc, insn, dst, "src", src) && nki_shape_is(k, loc, "dst", dst, src.num[0], 8) &&
 	    search_size_ok(k, loc, src))
@@ -296,7 +296,7 @@ void nki_max8_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, st
 void nki_nc_find_index8_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 			 struct nki_view data, struct nki_view vals)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_FIND_INDEX8, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_FIND_INDEX8, NKI_ENGINE_VECTOR, 0);
 
 	if (dst_and(k, loc, insn, dst, "data", data) && nki_put_view(k, loc, insn, 2, "vals", vals, 0) &&
 	    nki_shape_is(k, loc, "dst", dst, data.num[0], 8) &&
@@ -308,7 +308,7 @@ void nki_nc_match_replace8_(struct nki_kernel *k, struct nki_loc loc, struct nki
 			    struct nki_view data, struct nki_view vals, float imm,
 			    const struct nki_match_replace8_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_MATCH_REPLACE8, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_MATCH_REPLACE8, NKI_ENGINE_VECTOR, 0);
 	struct nki_view index = args->dst_idx;
 
 	if (!dst_and(k, loc, insn, dst, "data", data) || !nki_put_view(k, loc, insn, 2, "vals", vals, 0) ||
@@ -326,7 +326,7 @@ void nki_nc_match_replace8_(struct nki_kernel *k, struct nki_loc loc, struct nki
 void nki_nc_stream_shuffle_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 			    struct nki_view src, const uint8_t *mask)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_STREAM_SHUFFLE, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_STREAM_SHUFFLE, NKI_ENGINE_VECTOR, 0);
 	bool keeps = false;
 
 	if (!dst_and(k, loc, insn, dst, "src", src) || !nki_same_shape(k, loc, "dst", dst, "src", src) ||
@@ -351,12 +351,12 @@ void nki_nc_stream_shuffle_(struct nki_kernel *k, struct nki_loc loc, struct nki
 void nki_quantize_mx_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view src,
 		      struct nki_view dst_scale, const struct nki_quantize_mx_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_QUANTIZE_MX, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_QUANTIZE_MX, NKI_ENGINE_VECTOR, 0);
 	unsigned int parts;
 
 	if (!dst_and(k, loc, insn, dst, "src", src) || !nki_live(k, loc, "dst_scale", dst_scale))
 		return;
-	if ((unsigned int)dst.dtype == DT_FLOAT4_E2M1FN_X4) {
+	if ((unsigned int)dst.dtype == NEURON_DTYPE_FLOAT4_E2M1FN_X4) {
 		nki_fail(k, loc, "dst is float4_e2m1fn_x4; allowed: float8_e5m2_x4, float8_e4m3fn_x4");
 		return;
 	}

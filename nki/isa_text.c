@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "isa_text.h"
-#include "opcodes.h"
 
 #define E(x) ISA_##x
 static const struct isa_text_row rows[] = {
@@ -47,7 +46,7 @@ enum isa_second isa_text_second(unsigned int opcode)
 {
 	const struct isa_text_row *row = isa_text_row(opcode);
 
-	if (opcode == OP_READ || opcode == OP_WRITE)
+	if (opcode == NEURON_OP_READ || opcode == NEURON_OP_WRITE)
 		return ISA_SECOND_HBM;
 	if (row && !strcmp(row->aux, "dma"))
 		return ISA_SECOND_DMA;
@@ -188,30 +187,30 @@ static const struct {
 	{ NEURON_OP_COMPARE_BRANCH, 'i', 0, "a" },
 	{ NEURON_OP_COMPARE_BRANCH, 'i', 1, "b" },
 	{ NEURON_OP_TENSOR_STORE, 'i', 0, "src" },
-	{ OP_WRITE, 'i', 0, "value" },
-	{ OP_REMOTE_SEMAPHORE, 'i', 0, "sem" },
-	{ OP_REMOTE_SEMAPHORE, 'i', 1, "add" },
-	{ OP_LDWEIGHTS_MX, 'a', 2, "scale" },
-	{ OP_MATMUL_MX, 'a', 2, "scale" },
-	{ OP_LDWEIGHTS_SPARSE, 'a', 2, "tag" },
+	{ NEURON_OP_WRITE, 'i', 0, "value" },
+	{ NEURON_OP_REMOTE_SEMAPHORE, 'i', 0, "sem" },
+	{ NEURON_OP_REMOTE_SEMAPHORE, 'i', 1, "add" },
+	{ NEURON_OP_LDWEIGHTS_MX, 'a', 2, "scale" },
+	{ NEURON_OP_MATMUL_MX, 'a', 2, "scale" },
+	{ NEURON_OP_LDWEIGHTS_SPARSE, 'a', 2, "tag" },
 	{ NEURON_OP_ACTIVATE, 'o', 0, "func" },
 	{ NEURON_OP_ACTIVATE, 'o', 2, "acc_op" },
 	{ NEURON_OP_ACTIVATE, 'i', 0, "scale" },
 	{ NEURON_OP_ACTIVATE, 'i', 1, "bias" },
-	{ OP_ACTIVATE2, 'o', 2, "func" },
-	{ OP_ACTIVATE2, 'i', 2, "relu_param" },
+	{ NEURON_OP_ACTIVATE2, 'o', 2, "func" },
+	{ NEURON_OP_ACTIVATE2, 'i', 2, "relu_param" },
 	{ NEURON_OP_COPY_PREDICATED, 'a', 2, "predicate" },
 	{ NEURON_OP_SELECT, 'a', 2, "predicate" },
-	{ OP_FIND_INDEX8, 'a', 2, "vals" },
-	{ OP_MATCH_REPLACE8, 'a', 2, "vals" },
-	{ OP_MATCH_REPLACE8, 'a', 3, "dst_idx" },
-	{ OP_QUANTIZE_MX, 'a', 2, "dst_scale" },
+	{ NEURON_OP_FIND_INDEX8, 'a', 2, "vals" },
+	{ NEURON_OP_MATCH_REPLACE8, 'a', 2, "vals" },
+	{ NEURON_OP_MATCH_REPLACE8, 'a', 3, "dst_idx" },
+	{ NEURON_OP_QUANTIZE_MX, 'a', 2, "dst_scale" },
 	{ NEURON_OP_IOTA, 'a', 2, "pattern" },
 	{ NEURON_OP_AFFINE_SELECT, 'a', 2, "pattern" },
-	{ OP_LOCAL_GATHER, 'a', 2, "index" },
-	{ OP_N_GATHER, 'a', 2, "index" },
-	{ OP_TOPK, 'a', 2, "idx" },
-	{ OP_DMA_TRANSPOSE, 'o', 0, "axes" },
+	{ NEURON_OP_LOCAL_GATHER, 'a', 2, "index" },
+	{ NEURON_OP_N_GATHER, 'a', 2, "index" },
+	{ NEURON_OP_TOPK, 'a', 2, "idx" },
+	{ NEURON_OP_DMA_TRANSPOSE, 'o', 0, "axes" },
 };
 
 const char *isa_text_key(unsigned int opcode, char kind, unsigned int slot)
@@ -229,14 +228,14 @@ const char *isa_text_key(unsigned int opcode, char kind, unsigned int slot)
 
 char isa_text_op_kind(const struct isa_text_row *row, unsigned int slot)
 {
-	if (row->opcode == OP_DMA_TRANSPOSE)
+	if (row->opcode == NEURON_OP_DMA_TRANSPOSE)
 		return '-';
 	return row->ops[slot] == 'F' ? 'F' : 'A';
 }
 
 bool isa_text_is_mx(unsigned int opcode)
 {
-	return opcode == OP_LDWEIGHTS_MX || opcode == OP_MATMUL_MX;
+	return opcode == NEURON_OP_LDWEIGHTS_MX || opcode == NEURON_OP_MATMUL_MX;
 }
 
 bool isa_text_is_pattern(unsigned int opcode, unsigned int slot)

@@ -166,11 +166,11 @@ void nki_register_load_(struct nki_kernel *k, struct nki_loc loc, struct nki_reg
 	if (!nki_ok(k) || !nki_live(k, loc, "the source", v) || !one_word(k, loc, v))
 		return;
 	hbm = v.buf->space == NEURON_SPACE_HBM;
-	if (hbm && !nki_find_row(OP_READ).engines) {
-		nki_fail(k, loc, "the instruction set has no opcode 0x%02x", OP_READ);
+	if (hbm && !nki_find_row(NEURON_OP_READ).engines) {
+		nki_fail(k, loc, "the instruction set has no opcode 0x%02x", NEURON_OP_READ);
 		return;
 	}
-	r = new_regop(k, loc, hbm ? (enum neuron_opcode)OP_READ : NEURON_OP_TENSOR_LOAD, reg);
+	r = new_regop(k, loc, hbm ? NEURON_OP_READ : NEURON_OP_TENSOR_LOAD, reg);
 	if (!r)
 		return;
 	if (hbm) {
@@ -198,7 +198,7 @@ void nki_register_store_(struct nki_kernel *k, struct nki_loc loc, struct nki_vi
 	if (!nki_ok(k) || !nki_live(k, loc, "the destination", v) || !one_word(k, loc, v))
 		return;
 	hbm = v.buf->space == NEURON_SPACE_HBM;
-	insn = nki_begin(k, loc, hbm ? OP_WRITE : NEURON_OP_TENSOR_STORE, args->engine, NKI_ENGINE_SYNC);
+	insn = nki_begin(k, loc, hbm ? NEURON_OP_WRITE : NEURON_OP_TENSOR_STORE, args->engine, NKI_ENGINE_SYNC);
 	if (!insn)
 		return;
 	if (hbm) {

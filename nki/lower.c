@@ -333,7 +333,7 @@ static void put_seq(struct lower *l, struct nki_seq *seq)
 /* The mode is the core's: every stream sets it before anything of its own can round. */
 static size_t put_rounding(struct lower *l)
 {
-	struct neuron_insn w = sequencer((enum neuron_opcode)OP_SET_ROUNDING_MODE, l->k->rounding_id);
+	struct neuron_insn w = sequencer(NEURON_OP_SET_ROUNDING_MODE, l->k->rounding_id);
 
 	if (!l->k->rounding)
 		return 0;

@@ -400,9 +400,9 @@ static bool moves_bits(unsigned int opcode)
 {
 	switch (opcode) {
 	case NEURON_OP_DMA_COPY:
-	case OP_DMA_TRANSPOSE:
+	case NEURON_OP_DMA_TRANSPOSE:
 	case NEURON_OP_TENSOR_COPY:
-	case OP_STREAM_SHUFFLE:
+	case NEURON_OP_STREAM_SHUFFLE:
 	case NEURON_OP_MEMSET:
 		return true;
 	}

@@ -376,8 +376,8 @@ void nki_nc_matmul_mx_(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 
 	if (!mx_ok(k, loc, dst, stationary, moving, args, &t))
 		return;
-	ld = nki_begin(k, loc, OP_LDWEIGHTS_MX, NKI_ENGINE_TENSOR, 0);
-	mm = ld ? nki_begin(k, loc, OP_MATMUL_MX, NKI_ENGINE_TENSOR, 0) : NULL;
+	ld = nki_begin(k, loc, NEURON_OP_LDWEIGHTS_MX, NKI_ENGINE_TENSOR, 0);
+	mm = ld ? nki_begin(k, loc, NEURON_OP_MATMUL_MX, NKI_ENGINE_TENSOR, 0) : NULL;
 	if (!mm || !nki_put_view(k, loc, ld, 1, "stationary", stationary, 0) ||
 	    !put_scale(k, loc, ld, "stationary_scale", stationary_scale, stationary) ||
 	    !nki_put_view(k, loc, mm, 0, "dst", dst, 0) ||
@@ -427,8 +427,8 @@ void nki_nc_matmul_sparse_(struct nki_kernel *k, struct nki_loc loc, struct nki_
 
 	if (!sparse_ok(k, loc, dst, moving, stationary, tag, ratio))
 		return;
-	ld = nki_begin(k, loc, OP_LDWEIGHTS_SPARSE, NKI_ENGINE_TENSOR, 0);
-	mm = ld ? nki_begin(k, loc, OP_MATMUL_SPARSE, NKI_ENGINE_TENSOR, 0) : NULL;
+	ld = nki_begin(k, loc, NEURON_OP_LDWEIGHTS_SPARSE, NKI_ENGINE_TENSOR, 0);
+	mm = ld ? nki_begin(k, loc, NEURON_OP_MATMUL_SPARSE, NKI_ENGINE_TENSOR, 0) : NULL;
 	if (!mm || !nki_put_view(k, loc, ld, 1, "stationary", stationary, 0) ||
 	    !nki_type_ok(k, loc, "tag", tag.dtype, 'o') || !nki_put_view(k, loc, ld, 2, "tag", tag, 0) ||
 	    !nki_put_scalar(k, loc, ld, 0, "ratio", nki_i32(ratio), 0) ||

@@ -80,7 +80,7 @@ void nki_affine_select_(struct nki_kernel *k, struct nki_loc loc, struct nki_vie
 void nki_tensor_partition_reduce_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 				  enum nki_op op, struct nki_view data)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_PARTITION_REDUCE, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_PARTITION_REDUCE, NKI_ENGINE_GPSIMD, 0);
 	struct nki_view v[2] = { dst, data };
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "dst", dst, 0) ||
@@ -88,7 +88,7 @@ void nki_tensor_partition_reduce_(struct nki_kernel *k, struct nki_loc loc, stru
 	    !nki_shape_is(k, loc, "dst", dst, 1, nki_free_elements(data)))
 		return;
 	if (op != NKI_ADD && op != NKI_MAXIMUM && op != NKI_BITWISE_OR && op != NKI_BITWISE_AND &&
-	    (unsigned int)op != ALU_AVERAGE) {
+	    (unsigned int)op != NEURON_ALU_AVERAGE) {
 		nki_fail(k, loc, "operator 0x%x; allowed: add, average, maximum, bitwise_or, bitwise_and (minimum: negate before and after)",
 			 op);
 		return;
@@ -121,7 +121,7 @@ void nki_local_gather_(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 		       struct nki_view src_buffer, struct nki_view index,
 		       const struct nki_local_gather_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_LOCAL_GATHER, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_LOCAL_GATHER, NKI_ENGINE_GPSIMD, 0);
 	unsigned int e = args->num_elem_per_idx ? args->num_elem_per_idx : 1;
 	unsigned int valid;
 
@@ -145,7 +145,7 @@ void nki_local_gather_(struct nki_kernel *k, struct nki_loc loc, struct nki_view
 void nki_nc_n_gather_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view data,
 		      struct nki_view indices)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_N_GATHER, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_N_GATHER, NKI_ENGINE_GPSIMD, 0);
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "dst", dst, 0) ||
 	    !nki_put_view(k, loc, insn, 1, "data", data, 0) ||
@@ -164,7 +164,7 @@ void nki_nc_n_gather_(struct nki_kernel *k, struct nki_loc loc, struct nki_view 
 void nki_sequence_bounds_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 			  struct nki_view segment_ids)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_SEQUENCE_BOUNDS, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_SEQUENCE_BOUNDS, NKI_ENGINE_GPSIMD, 0);
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "dst", dst, 0) ||
 	    !nki_put_view(k, loc, insn, 1, "segment_ids", segment_ids, 0))
@@ -183,7 +183,7 @@ void nki_sequence_bounds_(struct nki_kernel *k, struct nki_loc loc, struct nki_v
 void nki_nonzero_with_count_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 			     struct nki_view src, const struct nki_nonzero_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_NONZERO_WITH_COUNT, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_NONZERO_WITH_COUNT, NKI_ENGINE_GPSIMD, 0);
 	struct nki_scalar padding = args->padding_val.kind ? args->padding_val : nki_i32(-1);
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "dst", dst, 0) ||
@@ -208,7 +208,7 @@ void nki_nonzero_with_count_(struct nki_kernel *k, struct nki_loc loc, struct nk
 void nki_topk_(struct nki_kernel *k, struct nki_loc loc, struct nki_view val_dst, struct nki_view idx_dst,
 	       struct nki_view src, uint32_t n)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_TOPK, NKI_ENGINE_GPSIMD, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_TOPK, NKI_ENGINE_GPSIMD, 0);
 	uint64_t top;
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "val_dst", val_dst, 0) ||

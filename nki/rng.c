@@ -5,7 +5,7 @@
 void nki_dropout_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_view data,
 		  struct nki_scalar prob)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_DROPOUT, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_DROPOUT, NKI_ENGINE_VECTOR, 0);
 
 	if (!insn || !nki_put_view(k, loc, insn, 0, "dst", dst, 0) ||
 	    !nki_put_view(k, loc, insn, 1, "data", data, 0) ||
@@ -26,7 +26,7 @@ void nki_dropout_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 void nki_rng_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 	      const struct nki_engine_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_RNG, args->engine, NKI_ENGINE_VECTOR);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_RNG, args->engine, NKI_ENGINE_VECTOR);
 
 	if (!insn || (insn->point.engine == NEURON_ENGINE_POOL && !nki_generation_ok(k, loc, 3)))
 		return;
@@ -36,7 +36,7 @@ void nki_rng_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 
 void nki_set_rng_seed_(struct nki_kernel *k, struct nki_loc loc, struct nki_view src_seeds)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_SET_RNG_SEED, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_SET_RNG_SEED, NKI_ENGINE_VECTOR, 0);
 
 	if (insn && nki_put_view(k, loc, insn, 1, "src_seeds", src_seeds, 0) &&
 	    nki_shape_is(k, loc, "src_seeds", src_seeds, 1, 1))
@@ -57,7 +57,7 @@ static bool state_ok(struct nki_kernel *k, struct nki_loc loc, const struct nki_
 void nki_rand_set_state_(struct nki_kernel *k, struct nki_loc loc, struct nki_view src_seeds,
 			 const struct nki_engine_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_RAND_SET_STATE, args->engine, NKI_ENGINE_GPSIMD);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_RAND_SET_STATE, args->engine, NKI_ENGINE_GPSIMD);
 
 	if (insn && nki_put_view(k, loc, insn, 1, "src_seeds", src_seeds, 0) &&
 	    state_ok(k, loc, insn, "src_seeds", src_seeds))
@@ -67,7 +67,7 @@ void nki_rand_set_state_(struct nki_kernel *k, struct nki_loc loc, struct nki_vi
 void nki_rand_get_state_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst,
 			 const struct nki_engine_args *args)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_RAND_GET_STATE, args->engine, NKI_ENGINE_GPSIMD);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_RAND_GET_STATE, args->engine, NKI_ENGINE_GPSIMD);
 
 	if (insn && nki_put_view(k, loc, insn, 0, "dst", dst, 0) && state_ok(k, loc, insn, "dst", dst))
 		nki_emit(k, insn);
@@ -76,7 +76,7 @@ void nki_rand_get_state_(struct nki_kernel *k, struct nki_loc loc, struct nki_vi
 void nki_rand2_(struct nki_kernel *k, struct nki_loc loc, struct nki_view dst, struct nki_scalar min,
 		struct nki_scalar max)
 {
-	struct nki_insn *insn = nki_begin(k, loc, OP_RAND2, NKI_ENGINE_VECTOR, 0);
+	struct nki_insn *insn = nki_begin(k, loc, NEURON_OP_RAND2, NKI_ENGINE_VECTOR, 0);
 
 	if (insn && nki_put_view(k, loc, insn, 0, "dst", dst, 0) && nki_f32_or_vec(k, loc, "min", min) &&
 	    nki_f32_or_vec(k, loc, "max", max) && nki_put_scalar(k, loc, insn, 0, "min", min, dst.num[0]) &&

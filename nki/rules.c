@@ -204,7 +204,7 @@ bool nki_same_type(struct nki_kernel *k, struct nki_loc loc, const char *a_name,
 
 bool nki_packed(enum nki_dtype dtype)
 {
-	return (unsigned int)dtype >= DT_FLOAT8_E5M2_X4 && (unsigned int)dtype <= DT_FLOAT4_E2M1FN_X4;
+	return (unsigned int)dtype >= NEURON_DTYPE_FLOAT8_E5M2_X4 && (unsigned int)dtype <= NEURON_DTYPE_FLOAT4_E2M1FN_X4;
 }
 
 /* The letters of the column "types" of isa.def. */
@@ -230,7 +230,7 @@ static const struct {
 bool nki_type_fits(enum nki_dtype dtype, char rule)
 {
 	bool is_int = nki_dtype_is_int(dtype), packed = nki_packed(dtype);
-	bool scale = (unsigned int)dtype == DT_FLOAT8_E8M0FNU;
+	bool scale = (unsigned int)dtype == NEURON_DTYPE_FLOAT8_E8M0FNU;
 
 	switch (rule) {
 	case '-':
@@ -313,7 +313,7 @@ void nki_read_acc(struct nki_kernel *k, struct nki_loc loc, struct nki_view res,
 
 	if (!res.buf || !nki_ok(k))
 		return;
-	insn = nki_begin(k, loc, OP_DVE_READ_ACC, NKI_ENGINE_VECTOR, 0);
+	insn = nki_begin(k, loc, NEURON_OP_DVE_READ_ACC, NKI_ENGINE_VECTOR, 0);
 	if (!insn || !nki_put_view(k, loc, insn, 0, "reduce_res", res, 0))
 		return;
 	if (negate)

@@ -6,7 +6,6 @@
 #ifndef NKI_RULES_H
 #define NKI_RULES_H
 
-#include "opcodes.h"
 #include "priv.h"
 
 /* An ALU operator: see NEURON_ALU in isa.def. */
