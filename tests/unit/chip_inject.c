@@ -741,6 +741,87 @@ TEST_F(inject, events_of_the_bus)
 	neuron_chip_free(chip);
 }
 
+/* --- links ------------------------------------------------------------------------------- */
+
+/* Chips 0 and 1 of a trn2 torus. @link: of chip 0 to chip 1. */
+static bool open_pair(struct host h[2], unsigned int *link)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct neuron_chip_config config = { .arch = "trn2", .routing_id = i };
+
+		if (!host_open(&h[i], &config))
+			return false;
+	}
+	for (*link = 0; *link < NEURON_CHIP_LINKS; ++*link) {
+		if (neuron_chip_neighbour("trn2", 0, *link) == 1)
+			break;
+	}
+	return neuron_chip_connect(h[0].chip, h[1].chip) >= 1;
+}
+
+/* One word of chip 1's HBM to chip 0's host. */
+static uint32_t read_peer(struct host *h, unsigned int link)
+{
+	queue_init(h, 0);
+	normal(h);
+	memset(h->mem + DST, 0, 64);
+	put_copy(h, 0, 0, HOST_BIT | DST, 0x10000000000000ull + ((uint64_t)link << 50) + 0x1000, 4);
+	ring_bells(h, 0, 1);
+	return copied(h, 0);
+}
+
+/* A link that is down at either end aborts the copy; cleared, it works again. */
+TEST(link_down)
+{
+	uint32_t word = 0xfeed1234;
+	struct host h[2];
+	unsigned int link;
+	char spec[40];
+	int id;
+
+	ASSERT_TRUE(open_pair(h, &link));
+	memcpy((char *)neuron_chip_hbm(h[1].chip, 0) + 0x1000, &word, 4);
+	EXPECT_EQ(read_peer(&h[0], link), word);
+	snprintf(spec, sizeof(spec), "link-down,link=%u", (link + 1) % NEURON_CHIP_LINKS);
+	ASSERT_GT(neuron_chip_inject(h[0].chip, spec, NULL, 0), 0);
+	EXPECT_EQ(read_peer(&h[0], link), word);
+	snprintf(spec, sizeof(spec), "link-down,link=%u", link);
+	id = neuron_chip_inject(h[0].chip, spec, NULL, 0);
+	EXPECT_EQ(read_peer(&h[0], link), 0);
+	EXPECT_EQ(state(&h[0]), 0x2222);
+	EXPECT_EQ(neuron_chip_clear(h[0].chip, (unsigned int)id), 0);
+	EXPECT_EQ(read_peer(&h[0], link), word);
+	ASSERT_GT(neuron_chip_inject(h[1].chip, "link-down", NULL, 0), 0);
+	EXPECT_EQ(read_peer(&h[0], link), 0);
+	EXPECT_EQ(neuron_chip_clear(h[1].chip, 0), 0);
+	EXPECT_EQ(read_peer(&h[0], link), word);
+	host_close(&h[0]);
+	host_close(&h[1]);
+}
+
+/* What the other chip can suffer from is seen here as an abort. */
+TEST(faults_of_the_other_chip)
+{
+	struct host h[2];
+	unsigned int link;
+
+	ASSERT_TRUE(open_pair(h, &link));
+	ASSERT_GT(neuron_chip_inject(h[1].chip, "hbm-ue,addr=0x1000,count=1", NULL, 0), 0);
+	read_peer(&h[0], link);
+	EXPECT_EQ(state(&h[0]), 0x2222);
+	EXPECT_EQ(rd(&h[1], MISC(0x44)), 1);
+	EXPECT_EQ(rd(&h[0], MISC(0x44)), 0);
+	read_peer(&h[0], link);
+	EXPECT_NE(state(&h[0]), 0x2222);
+	ASSERT_GT(neuron_chip_inject(h[1].chip, "surprise-removal", NULL, 0), 0);
+	read_peer(&h[0], link);
+	EXPECT_EQ(state(&h[0]), 0x2222);
+	host_close(&h[0]);
+	host_close(&h[1]);
+}
+
 /* --- robustness ------------------------------------------------------------------------- */
 
 /* Texts made of pieces of good ones: an answer each time, and a reason when it is no. */
