@@ -50,6 +50,8 @@ static bool allowed(const struct stream *s, unsigned int i)
 		return true;
 	case NEURON_OP_MATMUL:
 		return i != 1 || !(s->cur->w.flags & NEURON_FLAG_TRANSPOSE);
+	case NEURON_OP_MATMUL_MX:
+		return !i;
 	case NEURON_OP_COPY_PREDICATED:
 		return i != 1;
 	case NEURON_OP_TENSOR_TENSOR:

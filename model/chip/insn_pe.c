@@ -70,6 +70,8 @@ static bool tile_ok(struct stream *s)
 		return true;
 	if (aux >> 16)
 		return exec_bad(s, 7, aux, 0xffff);
+	if (s->cur->index && aux & 0xff)
+		return exec_bad(s, 7, aux & 0xff, 0);
 	if (w->opcode == NEURON_OP_LDWEIGHTS_SPARSE || w->opcode == NEURON_OP_MATMUL_SPARSE)
 		return exec_bad(s, 7, aux, 0);
 	if (!tile_side(s, tile_field(aux, NEURON_TILE_ROW_SHIFT),
@@ -468,6 +470,9 @@ static bool overlaps_itself(const struct opnd *op)
 	uint32_t num[NEURON_AP_DIMS], u;
 	unsigned int i, j, n = 0;
 
+	/* Its offsets may say anything. */
+	if (op->index)
+		return true;
 	/* By size of the step. */
 	for (i = 0; i < op->dims; i++) {
 		if (op->num[i] == 1)
@@ -502,6 +507,8 @@ static void add_row(struct stream *s, unsigned int m, const float *from)
 		to = base;
 		for (d = 0; d < dst->dims; d++)
 			to += (int64_t)at[d] * dst->step[d];
+		if (dst->index)
+			to = indirect_at(dst, m, i);
 		sum = num_get(dst->dtype, to) + from[i];
 		if (s->x->stochastic)
 			num_store_sr(dst->dtype, to, dst->bytes, &sum, 1, &s->x->prng_sr);
