@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A stream of 128 x 128 x 512 bf16 matmuls on the modelled tensor engine: wall time of
- * an execution less that of the same program with few of them; the result is checked
- * against products in double.
+ * A stream of 128 x 128 x 512 matmuls on the modelled tensor engine: wall time of an
+ * execution less that of the same program with few of them; the result is checked
+ * against products in double. Argument: bf16, fp8, or mx (Trn3): MXFP8, whose products
+ * have K = 512.
  */
 #include <math.h>
 #include <string.h>
@@ -13,14 +14,17 @@
 
 enum { K = 128, M = 128, N = 512, UNROLL = 8, FEW = 10, MANY = 410, RUNS = 7 };
 
-static float a[K][M], b[K][N], c[M][N];
+static float a[4 * K][M], b[4 * K][N], c[M][N];
+static bool fp8, mx;
+static int rows = K;
 
-/* Small integers over 16: exact in bf16. */
+/* Small integers over 16: exact in bf16 and fp8, and with a scale. Rows 4 p + q of mx
+ * operands are column 4 m + q of partition p. */
 static void operands(void)
 {
 	uint32_t state = 1;
 
-	for (int k = 0; k < K; k++) {
+	for (int k = 0; k < rows; k++) {
 		for (int m = 0; m < M; m++)
 			a[k][m] = (float)((int)((state = state * 1664525 + 1013904223) >> 27) - 16) / 16;
 		for (int n = 0; n < N; n++)
@@ -28,15 +32,62 @@ static void operands(void)
 	}
 }
 
+/* As it lies in partitions: [K][4 * columns]. */
+static float *packed(const float *from, int columns)
+{
+	float *to = malloc(sizeof(*to) * 4 * K * (size_t)columns);
+
+	for (int k = 0; to && k < 4 * K; k++)
+		for (int i = 0; i < columns; i++)
+			to[(k / 4 * columns + i) * 4 + k % 4] = from[k * columns + i];
+	return to;
+}
+
+/* A packed operand and its scale. */
+static struct nki_view quantized(struct nki_kernel *k, const char *name, const float *from, unsigned int columns,
+				 struct nki_view *scale)
+{
+	float *values = packed(from, (int)columns);
+	struct nki_view t = nki_const(k, name, NKI_FLOAT32, values, K, 4 * columns);
+	struct nki_view f = nki_sbuf(k, NKI_FLOAT32, K, 4 * columns);
+	struct nki_view h = nki_sbuf(k, NKI_BFLOAT16, K, 4 * columns);
+	struct nki_view q = nki_sbuf(k, NKI_FLOAT8_E4M3FN_X4, K, columns);
+
+	*scale = nki_sbuf(k, NKI_UINT8, K, columns);
+	nki_dma_copy(k, f, t);
+	nki_tensor_copy(k, h, f);
+	nki_quantize_mx(k, q, h, *scale);
+	free(values);
+	return q;
+}
+
+static struct nki_kernel *kernel_mx(const char *arch, int32_t trips)
+{
+	struct nki_kernel *k = nki_kernel_new("pe", arch);
+	struct nki_view ct = nki_output(k, "c", NKI_FLOAT32, M, N), scale[3];
+	struct nki_view as[2] = { quantized(k, "a0", a[0], M, &scale[0]), quantized(k, "a1", a[0], M, &scale[1]) };
+	struct nki_view bs = quantized(k, "b", b[0], N, &scale[2]);
+	struct nki_view z = nki_psum(k, NKI_FLOAT32, M, N), cs = nki_sbuf(k, NKI_FLOAT32, M, N);
+
+	nki_for(k, i, 0, trips, 1) {
+		for (int u = 0; u < UNROLL; u++)
+			nki_nc_matmul_mx(k, z, as[u % 2], bs, scale[u % 2], scale[2]);
+	}
+	nki_tensor_copy(k, cs, z);
+	nki_dma_copy(k, ct, cs);
+	return k;
+}
+
 static struct nki_kernel *kernel(const char *arch, int32_t trips)
 {
+	enum nki_dtype type = fp8 ? NKI_FLOAT8_E4M3 : NKI_BFLOAT16;
 	struct nki_kernel *k = nki_kernel_new("pe", arch);
 	struct nki_view at = nki_const(k, "a", NKI_FLOAT32, a, K, M);
 	struct nki_view bt = nki_const(k, "b", NKI_FLOAT32, b, K, N);
 	struct nki_view ct = nki_output(k, "c", NKI_FLOAT32, M, N);
 	struct nki_view af = nki_sbuf(k, NKI_FLOAT32, K, M), bf = nki_sbuf(k, NKI_FLOAT32, K, N);
-	struct nki_view as[2] = { nki_sbuf(k, NKI_BFLOAT16, K, M), nki_sbuf(k, NKI_BFLOAT16, K, M) };
-	struct nki_view bs = nki_sbuf(k, NKI_BFLOAT16, K, N);
+	struct nki_view as[2] = { nki_sbuf(k, type, K, M), nki_sbuf(k, type, K, M) };
+	struct nki_view bs = nki_sbuf(k, type, K, N);
 	struct nki_view z = nki_psum(k, NKI_FLOAT32, M, N), cs = nki_sbuf(k, NKI_FLOAT32, M, N);
 
 	nki_dma_copy(k, af, at);
@@ -56,7 +107,7 @@ static struct nki_kernel *kernel(const char *arch, int32_t trips)
 
 static uint64_t run(const char *arch, int32_t trips)
 {
-	struct nki_kernel *k = kernel(arch, trips);
+	struct nki_kernel *k = mx ? kernel_mx(arch, trips) : kernel(arch, trips);
 	nrt_tensor_set_t *in, *out;
 	uint64_t ns[RUNS];
 	nrt_model_t *model;
@@ -94,7 +145,7 @@ static void check(void)
 		for (int n = 0; n < N; n++) {
 			double sum = 0;
 
-			for (int k = 0; k < K; k++)
+			for (int k = 0; k < rows; k++)
 				sum += (double)a[k][m] * b[k][n];
 			/* Multiples of 1 / 256 below 2^7: every partial sum is exact. */
 			if (c[m][n] != (float)sum)
@@ -103,11 +154,16 @@ static void check(void)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	uint64_t few, many;
-	double flop = 2.0 * K * M * N * UNROLL * (MANY - FEW);
 	nrt_instance_info_t info;
+	uint64_t few, many;
+	double flop;
+
+	fp8 = argc > 1 && !strcmp(argv[1], "fp8");
+	mx = argc > 1 && !strcmp(argv[1], "mx");
+	rows = mx ? 4 * K : K;
+	flop = 2.0 * rows * M * N * UNROLL * (MANY - FEW);
 
 	operands();
 	setenv("NEURON_LOGICAL_NC_CONFIG", "1", 0);
