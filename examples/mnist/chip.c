@@ -361,10 +361,25 @@ static const char *hazard(const char *reason)
 	       !strcmp(reason, "WAW") ? "write after write" : reason;
 }
 
-/* Either may come first in modelled time: nothing orders them. */
-static bool same_pair(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+struct access {
+	unsigned int engine;
+	int line;
+};
+
+/*
+ * The edge orders its producer, and what the producer's engine did before, before its
+ * consumer. Either side may come first in modelled time: nothing orders them now.
+ */
+static bool edge_orders(const struct nki_edge *edge, struct access a, struct access b)
 {
-	return (a == c && b == d) || (a == d && b == c);
+	if (a.engine == edge->consumer_engine) {
+		struct access swap = a;
+
+		a = b;
+		b = swap;
+	}
+	return a.engine == edge->producer_engine && b.engine == edge->consumer_engine &&
+	       b.line == edge->consumer.line;
 }
 
 static int show_race(const nrtx_execution_t *e, const struct nki_edge *edge)
@@ -385,8 +400,8 @@ static int show_race(const nrtx_execution_t *e, const struct nki_edge *edge)
 	printf("  missing edge  %s engine, line %d  ->  %s engine, line %d (%s)\n",
 	       engine_name(edge->producer_engine), edge->producer.line,
 	       engine_name(edge->consumer_engine), edge->consumer.line, hazard(edge->reason));
-	if (!same_pair(e->fault_at.line, e->fault_other.line, (uint32_t)edge->producer.line,
-		       (uint32_t)edge->consumer.line))
+	if (!edge_orders(edge, (struct access){ e->fault_at.engine, (int)e->fault_at.line },
+			 (struct access){ e->fault_other.engine, (int)e->fault_other.line }))
 		return fail("the race found is not the one that was made");
 	return 0;
 }
