@@ -7,27 +7,7 @@ T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
 export NEURON_RT_SIM=trn2 NEURON_RT_LOG_LEVEL=quiet
 unset NEURON_RT_VISIBLE_CORES NEURON_LOGICAL_NC_CONFIG
-n=0
-bad=0
-
-check() {	# NAME COMMAND...
-	local name=$1
-	n=$((n + 1))
-	shift
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n $name"
-	else
-		echo "not ok $n $name"
-		bad=1
-		sed 's/^/# /' "$T/check"
-	fi
-}
-
-# The value of a Python expression over the JSON in a file, as an exit status.
-holds() {
-	/usr/bin/python3 -c "import json,sys; j=json.load(open(sys.argv[1])); sys.exit(0 if ($2) else 1)" "$1" ||
-		{ cat "$1"; return 1; }
-}
+. "$(dirname "$0")/check.sh"
 
 fails() {	# STATUS TEXT COMMAND...: it ends so and says this
 	local status=$1 text=$2

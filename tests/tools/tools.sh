@@ -5,27 +5,7 @@
 B=$1
 T=$(mktemp -d)
 trap 'kill $JOB 2>/dev/null; rm -rf "$T"' EXIT
-n=0
-bad=0
-
-check() {	# NAME COMMAND...
-	local name=$1
-	n=$((n + 1))
-	shift
-	if "$@" >"$T/check" 2>&1; then
-		echo "ok $n $name"
-	else
-		echo "not ok $n $name"
-		bad=1
-		sed 's/^/# /' "$T/check"
-	fi
-}
-
-# The value of a Python expression over the JSON in a file, as an exit status.
-holds() {
-	python3 -c "import json,sys; j=json.load(open(sys.argv[1])); sys.exit(0 if ($2) else 1)" "$1" ||
-		{ cat "$1"; return 1; }
-}
+. "$(dirname "$0")/check.sh"
 
 info_healthy() { "$B/tools/neuron-info" -j >"$T/health" && holds "$T/health" \
 	"j['healthy'] and {c['check']: c['result'] for c in j['checks']} == {'kernel': 'ok', 'runtime': 'ok', 'pci': 'ok', 'module': 'ok', 'nodes': 'ok', 'accel0': 'ok'} and 'trn2' in j['checks'][-1]['text']"; }

@@ -40,22 +40,9 @@ static void start(unsigned int nc, unsigned int cores)
 	prog_arg(p, 128 * 8192, NEURON_ARG_READ | NEURON_ARG_WRITE);
 }
 
-static const struct neuron_trace_record *find(unsigned int core, unsigned int engine,
-					      unsigned int opcode, unsigned int n)
-{
-	const struct neuron_trace_header *h = vm_at(p->vm, TRACE_VA);
-	const struct neuron_trace_record *r = (const struct neuron_trace_record *)(h + 1);
-	uint64_t i;
-
-	for (i = 0; i < le64toh(h->records); i++)
-		if (r[i].core == core && r[i].engine == engine && r[i].opcode == opcode && !n--)
-			return &r[i];
-	return NULL;
-}
-
 static double length(unsigned int core, unsigned int n)
 {
-	const struct neuron_trace_record *r = find(core, DMA, NEURON_OP_DMA_COPY, n);
+	const struct neuron_trace_record *r = prog_record(p, core, DMA, NEURON_OP_DMA_COPY, n);
 
 	return ns(le64toh(r->end) - le64toh(r->start));
 }
@@ -95,7 +82,7 @@ TEST(priority)
 	copy(0, SP, 128, 8192, 0 | 3 << NEURON_DMA_PRIORITY_SHIFT);
 	copy(0, ACT, 128, 8192, 1 | 0 << NEURON_DMA_PRIORITY_SHIFT);
 	ASSERT_EQ(prog_run(p), 0);
-	best = find(0, DMA, NEURON_OP_DMA_COPY, 0)->queue == 1 ? length(0, 0) : length(0, 1);
+	best = prog_record(p, 0, DMA, NEURON_OP_DMA_COPY, 0)->queue == 1 ? length(0, 0) : length(0, 1);
 	EXPECT_LT(fabs(best / one - 1), 0.01);
 	EXPECT_LT(fabs((length(0, 0) + length(0, 1)) / (3 * one) - 1), 0.01);
 }
@@ -153,7 +140,7 @@ TEST(sums)
 	w.ap[0] = ap_row(SBUF, F32, 0, 128, 0, 2048);
 	prog_words(p, 0, SP, &w, d, 5);
 	ASSERT_EQ(prog_run(p), 0);
-	r = find(0, DMA, NEURON_OP_DMA_COMPUTE, 0);
+	r = prog_record(p, 0, DMA, NEURON_OP_DMA_COMPUTE, 0);
 	EXPECT_LT(fabs(ns(le64toh(r->end) - le64toh(r->start)) / (4 * one) - 1), 0.01);
 }
 
@@ -170,16 +157,16 @@ TEST(software_descriptors)
 	w.imm[0] = imm_f32(0);
 	prog_add(p, 0, POOL, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	r = find(0, DMA, NEURON_OP_DMA_COPY, 0);
+	r = prog_record(p, 0, DMA, NEURON_OP_DMA_COPY, 0);
 	EXPECT_LT(fabs(ns(le64toh(r->start) - le64toh(r->issue)) - written - 1300), 0.1);
-	r = find(0, POOL, NEURON_OP_MEMSET, 0);
+	r = prog_record(p, 0, POOL, NEURON_OP_MEMSET, 0);
 	EXPECT_LT(fabs(ns(le64toh(r->start)) - written), 0.1);
 	/* Without them POOL goes on after 64 cycles. */
 	start(3, 1);
 	copy(0, POOL, 128, 512, NEURON_DGE_NONE << NEURON_DMA_DGE_SHIFT);
 	prog_add(p, 0, POOL, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	EXPECT_LT(fabs(ns(le64toh(find(0, POOL, NEURON_OP_MEMSET, 0)->start)) - 64 / 1.2), 0.1);
+	EXPECT_LT(fabs(ns(le64toh(prog_record(p, 0, POOL, NEURON_OP_MEMSET, 0)->start)) - 64 / 1.2), 0.1);
 }
 
 /* 500 ns to another core's semaphore; with a transfer, 50 behind the data as well. */
@@ -197,8 +184,8 @@ TEST(remote)
 	w.wait[0] = wait_sub(3, 1);
 	prog_add(p, 1, SP, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	a = find(0, SP, NEURON_OP_REMOTE_SEMAPHORE, 0);
-	b = find(1, SP, NEURON_OP_EVENT_SEMAPHORE, 0);
+	a = prog_record(p, 0, SP, NEURON_OP_REMOTE_SEMAPHORE, 0);
+	b = prog_record(p, 1, SP, NEURON_OP_EVENT_SEMAPHORE, 0);
 	/* SP's own latency from a semaphore is 100. */
 	EXPECT_LT(fabs(ns(le64toh(b->start) - le64toh(a->end)) - 600), 0.1);
 	EXPECT_EQ(b->waits[0].kind, NEURON_TRACE_WAIT_SEMAPHORE);
@@ -220,8 +207,8 @@ TEST(remote)
 	w.wait[0] = wait_sub(3, 1);
 	prog_add(p, 1, SP, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	a = find(0, DMA, NEURON_OP_DMA_COPY, 0);
-	b = find(1, SP, NEURON_OP_EVENT_SEMAPHORE, 0);
+	a = prog_record(p, 0, DMA, NEURON_OP_DMA_COPY, 0);
+	b = prog_record(p, 1, SP, NEURON_OP_EVENT_SEMAPHORE, 0);
 	EXPECT_LT(fabs(ns(le64toh(b->start) - le64toh(a->end)) - 650), 0.1);
 	EXPECT_EQ(b->waits[0].engine, DMA);
 }
@@ -237,8 +224,8 @@ TEST(registers)
 	for (i = 0; i < 2; i++)
 		prog_words(p, 0, SP, &w, &d, 1);
 	ASSERT_EQ(prog_run(p), 0);
-	EXPECT_LT(fabs(ns(le64toh(find(0, SP, NEURON_OP_READ, 1)->start) -
-			  le64toh(find(0, SP, NEURON_OP_READ, 0)->start)) - 600 - 16 / 1.2), 0.1);
+	EXPECT_LT(fabs(ns(le64toh(prog_record(p, 0, SP, NEURON_OP_READ, 1)->start) -
+			  le64toh(prog_record(p, 0, SP, NEURON_OP_READ, 0)->start)) - 600 - 16 / 1.2), 0.1);
 }
 
 /* Ring of four cores, ten times round; every seed of jitter gives the same bytes. */

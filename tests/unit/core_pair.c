@@ -36,19 +36,6 @@ static void start(unsigned int nc, unsigned int cores)
 	p->trace_size = 4 << 20;
 }
 
-static const struct neuron_trace_record *find(unsigned int core, unsigned int engine,
-					      unsigned int opcode, unsigned int n)
-{
-	const struct neuron_trace_header *h = vm_at(p->vm, TRACE_VA);
-	const struct neuron_trace_record *r = (const struct neuron_trace_record *)(h + 1);
-	uint64_t i;
-
-	for (i = 0; i < le64toh(h->records); i++)
-		if (r[i].core == core && r[i].engine == engine && r[i].opcode == opcode && !n--)
-			return &r[i];
-	return NULL;
-}
-
 static void put(unsigned int core, unsigned int part, uint32_t offset, float v)
 {
 	sbuf_put(p->core[core], part, offset, &v, 4);
@@ -166,9 +153,9 @@ TEST(core_barrier)
 	for (c = 0; c < 2; c++)
 		barrier(c);
 	ASSERT_EQ(prog_run(p), 0);
-	busy = find(1, POOL, NEURON_OP_MEMSET, 0);
+	busy = prog_record(p, 1, POOL, NEURON_OP_MEMSET, 0);
 	for (c = 0; c < 2; c++) {
-		left[c] = find(c, POOL, NEURON_OP_EVENT_SEMAPHORE, 0);
+		left[c] = prog_record(p, c, POOL, NEURON_OP_EVENT_SEMAPHORE, 0);
 		ASSERT_NE(left[c], NULL);
 		EXPECT_GT(le64toh(left[c]->start), le64toh(busy->end));
 	}
@@ -300,9 +287,9 @@ TEST(poll)
 	EXPECT_EQ(chip_core_sem_get(p->core[0], 12), 1);
 	EXPECT_EQ(chip_core_sem_get(p->core[0], 13), 1);
 	/* It polled more than once, and ended after the write. */
-	EXPECT_NE(find(0, SP, NEURON_OP_READ, 5), NULL);
-	EXPECT_GT(le64toh(find(0, SP, NEURON_OP_EVENT_SEMAPHORE, 0)->start),
-		  le64toh(find(1, ACT, NEURON_OP_WRITE, 0)->start));
+	EXPECT_NE(prog_record(p, 0, SP, NEURON_OP_READ, 5), NULL);
+	EXPECT_GT(le64toh(prog_record(p, 0, SP, NEURON_OP_EVENT_SEMAPHORE, 0)->start),
+		  le64toh(prog_record(p, 1, ACT, NEURON_OP_WRITE, 0)->start));
 }
 
 TEST_HARNESS_MAIN

@@ -43,18 +43,6 @@ static const struct neuron_trace_record *record(struct prog *p, unsigned int i)
 	return (const struct neuron_trace_record *)(header(p) + 1) + i;
 }
 
-/* The n-th record of @opcode in @engine's row. */
-static const struct neuron_trace_record *find(struct prog *p, unsigned int engine,
-					      unsigned int opcode, unsigned int n)
-{
-	uint64_t i;
-
-	for (i = 0; i < le64toh(header(p)->records); i++)
-		if (record(p, i)->engine == engine && record(p, i)->opcode == opcode && !n--)
-			return record(p, i);
-	return NULL;
-}
-
 static struct prog *p;
 
 static void start(unsigned int nc)
@@ -85,8 +73,8 @@ static double matmul_period(unsigned int nc, unsigned int dtype, unsigned int m,
 	}
 	if (prog_run(p))
 		return -1;
-	return ns(le64toh(find(p, PE, NEURON_OP_MATMUL, 6)->start) -
-		  le64toh(find(p, PE, NEURON_OP_MATMUL, 5)->start));
+	return ns(le64toh(prog_record(p, 0, PE, NEURON_OP_MATMUL, 6)->start) -
+		  le64toh(prog_record(p, 0, PE, NEURON_OP_MATMUL, 5)->start));
 }
 
 /* max(min(64, Nstat), Nmov) cycles; 512 columns at 2.4 GHz: 213 ns. fp32: four passes. */
@@ -130,7 +118,7 @@ TEST(throttle)
 		matmuls(20);
 		ASSERT_EQ(prog_run(p), 0);
 		for (i = 0; i < 20; i++)
-			span[i] = ns(le32toh(find(p, PE, NEURON_OP_MATMUL, i)->busy));
+			span[i] = ns(le32toh(prog_record(p, 0, PE, NEURON_OP_MATMUL, i)->busy));
 		for (i = 0; i < 20 && nc > 2; i++)
 			EXPECT_LT(fabs(span[i] - (i * half < 3000 ? half : full)), 0.1);
 		for (i = 0; i < 20 && nc == 2; i++)
@@ -147,7 +135,7 @@ TEST(throttle)
 			prog_words(p, 0, PE, &w, &d, 1);
 		matmuls(2);
 		ASSERT_EQ(prog_run(p), 0);
-		EXPECT_LT(fabs(ns(le32toh(find(p, PE, NEURON_OP_MATMUL, 21)->busy)) -
+		EXPECT_LT(fabs(ns(le32toh(prog_record(p, 0, PE, NEURON_OP_MATMUL, 21)->busy)) -
 			       (nc ? half : full)), 0.1);
 	}
 }
@@ -161,7 +149,7 @@ static double busy_cycles(unsigned int engine, const struct neuron_insn *w, doub
 	prog_add(p, 0, engine, w);
 	if (prog_run(p))
 		return -1;
-	return ns(le32toh(find(p, engine, w->opcode, 0)->busy)) * ghz;
+	return ns(le32toh(prog_record(p, 0, engine, w->opcode, 0)->busy)) * ghz;
 }
 
 static double copy_cycles(unsigned int nc, unsigned int engine, double ghz, unsigned int dtype,
@@ -240,16 +228,16 @@ TEST(dependent_chain)
 	for (i = 0; i < 4; i++)
 		prog_add(p, 0, ACT, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	EXPECT_EQ(round(ns(le64toh(find(p, ACT, NEURON_OP_ACTIVATE, 3)->start) -
-			   le64toh(find(p, ACT, NEURON_OP_ACTIVATE, 2)->start)) * 1.4), 264);
+	EXPECT_EQ(round(ns(le64toh(prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 3)->start) -
+			   le64toh(prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 2)->start)) * 1.4), 264);
 	/* Independent: 64. */
 	start(2);
 	w.ap[1].offset = htole32(4096);
 	for (i = 0; i < 4; i++)
 		prog_add(p, 0, ACT, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	EXPECT_EQ(round(ns(le64toh(find(p, ACT, NEURON_OP_ACTIVATE, 3)->start) -
-			   le64toh(find(p, ACT, NEURON_OP_ACTIVATE, 2)->start)) * 1.4), 64);
+	EXPECT_EQ(round(ns(le64toh(prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 3)->start) -
+			   le64toh(prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 2)->start)) * 1.4), 64);
 }
 
 /* Published for Trn2: PE 81 ns from a semaphore, DVE 161 ns until its writes are visible. */
@@ -269,8 +257,8 @@ TEST(semaphore_latency)
 	w.wait[0] = wait_sub(4, 1);
 	prog_add(p, 0, PE, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	first = find(p, DVE, NEURON_OP_MEMSET, 0);
-	second = find(p, PE, NEURON_OP_LDWEIGHTS, 0);
+	first = prog_record(p, 0, DVE, NEURON_OP_MEMSET, 0);
+	second = prog_record(p, 0, PE, NEURON_OP_LDWEIGHTS, 0);
 	EXPECT_LT(fabs(ns(le64toh(first->end) - le64toh(first->start)) - 64 / 0.96 - 161), 0.1);
 	EXPECT_LT(fabs(ns(le64toh(second->start) - le64toh(first->end)) - 81), 0.1);
 	EXPECT_EQ(second->wait, NEURON_TRACE_WAIT_SEMAPHORE);
@@ -306,10 +294,10 @@ TEST(trace_waits)
 	w.wait[1] = wait_sub(4, 1);
 	prog_add(p, 0, ACT, &w);
 	ASSERT_EQ(prog_run(p), 0);
-	one = find(p, POOL, NEURON_OP_MEMSET, 0);
-	two = find(p, POOL, NEURON_OP_MEMSET, 1);
-	before = find(p, ACT, NEURON_OP_ACTIVATE, 0);
-	r = find(p, ACT, NEURON_OP_ACTIVATE, 1);
+	one = prog_record(p, 0, POOL, NEURON_OP_MEMSET, 0);
+	two = prog_record(p, 0, POOL, NEURON_OP_MEMSET, 1);
+	before = prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 0);
+	r = prog_record(p, 0, ACT, NEURON_OP_ACTIVATE, 1);
 	EXPECT_EQ(r->waits[0].kind, NEURON_TRACE_WAIT_SEMAPHORE);
 	EXPECT_EQ(le16toh(r->waits[0].index), 4);
 	EXPECT_EQ(record(p, le32toh(r->waits[0].record)), one);
@@ -350,9 +338,9 @@ TEST(trace_transfers)
 	}
 	ASSERT_EQ(prog_run(p), 0);
 	/* In order of start: the first, the one of the other queue, the second. */
-	a = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
-	c = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 1);
-	b = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 2);
+	a = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
+	c = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 1);
+	b = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 2);
 	EXPECT_EQ(c->queue, 1);
 	EXPECT_EQ(a->waits[0].kind, NEURON_TRACE_WAIT_TRIGGER);
 	EXPECT_LT(fabs(ns(le32toh(a->waits[0].ticks)) - 1300), 0.1);
@@ -394,7 +382,7 @@ static bool together(unsigned int nc, unsigned int other, unsigned int space, ui
 	prog_add(p, 0, other, &w);
 	if (prog_run(p))
 		abort();
-	return overlap(find(p, DVE, NEURON_OP_TENSOR_COPY, 0), find(p, other, w.opcode, 0));
+	return overlap(prog_record(p, 0, DVE, NEURON_OP_TENSOR_COPY, 0), prog_record(p, 0, other, w.opcode, 0));
 }
 
 TEST(shared_memories)
@@ -423,7 +411,7 @@ static double dma_ns(unsigned int nc, unsigned int rows, unsigned int bytes)
 	prog_dma(p, 0, SP, &w, &sb, &hbm);
 	if (prog_run(p))
 		return -1;
-	r = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
+	r = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
 	return ns(le64toh(r->end) - le64toh(r->start));
 }
 
@@ -474,7 +462,7 @@ TEST(dma_trigger)
 	w.ap[0] = ap_row(SBUF, F32, 0, 32, 0, 32);
 	prog_dma(p, 0, SP, &w, &sb, &hbm);
 	ASSERT_EQ(prog_run(p), 0);
-	r = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
+	r = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
 	EXPECT_LT(fabs(ns(le64toh(r->start) - le64toh(r->issue)) - 1300), 0.1);
 	EXPECT_EQ(r->queue, 0);
 	EXPECT_EQ(le32toh(r->bytes), 4096);
@@ -500,8 +488,8 @@ TEST(dma_sharing)
 		w.ap[0].offset = htole32(8192);
 		prog_dma(p, 0, ACT, &w, &sb, &hbm);
 		ASSERT_EQ(prog_run(p), 0);
-		a = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
-		b = find(p, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 1);
+		a = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 0);
+		b = prog_record(p, 0, NEURON_ENGINE_DMA, NEURON_OP_DMA_COPY, 1);
 		took = ns(le64toh(b->end) - le64toh(a->start));
 		/* The same bytes at the same rate, either way. */
 		EXPECT_LT(fabs(took / (2 * alone) - 1), 0.01);

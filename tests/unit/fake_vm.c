@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "fake_vm.h"
+#include "neuron/trace.h"
 
 #define APERTURE_STRIDE	0x40000u
 
@@ -260,6 +261,20 @@ unsigned int prog_run(struct prog *p)
 	p->job.notify = p->notify;
 	chip_job_run(&p->job);
 	return le16toh(p->job.fault.code);
+}
+
+const struct neuron_trace_record *prog_record(struct prog *p, unsigned int core,
+					      unsigned int engine, unsigned int opcode,
+					      unsigned int n)
+{
+	const struct neuron_trace_header *h = vm_at(p->vm, p->trace_va);
+	const struct neuron_trace_record *r = (const struct neuron_trace_record *)(h + 1);
+	uint64_t i;
+
+	for (i = 0; i < le64toh(h->records); i++)
+		if (r[i].core == core && r[i].engine == engine && r[i].opcode == opcode && !n--)
+			return &r[i];
+	return NULL;
 }
 
 /* --- instructions ---------------------------------------------------------------------------- */

@@ -84,6 +84,10 @@ unsigned int prog_words(struct prog *p, unsigned int core, unsigned int engine,
 			const struct neuron_insn *insn, const void *words, unsigned int n);
 /* Writes the program to memory and runs it. Returns enum neuron_fault. */
 unsigned int prog_run(struct prog *p);
+/* The n-th trace record of @opcode in the row of a core's engine, or NULL. */
+const struct neuron_trace_record *prog_record(struct prog *p, unsigned int core,
+					      unsigned int engine, unsigned int opcode,
+					      unsigned int n);
 
 /* --- instructions ------------------------------------------------------------------- */
 
